@@ -1,0 +1,39 @@
+# Two commands set up everything on a fresh machine with Python 3.11 to 3.13: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+DEMO_OUTPUT ?= demo_output
+CORPUS ?=
+
+.PHONY: demo test lint bench clean help
+
+help:            ## What can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
+
+demo: $(VENV)/.run  ## Raw text in, a small pre-trained BERT out, in under 5 minutes; CORPUS=folder takes your own text
+	$(RUN) -m demo.run --output_dir=$(DEMO_OUTPUT) $(if $(CORPUS),--corpus=$(CORPUS))
+
+test: $(VENV)/.test  ## The tests, in parallel
+	$(RUN) -m pytest
+
+lint: $(VENV)/.test  ## ruff
+	$(RUN) -m ruff check .
+
+clean:           ## Removes the environment and what the demo made
+	rm -rf $(VENV) $(DEMO_OUTPUT)
+
+$(VENV)/.python:
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else \
+	    "error: Python 3.11 to 3.13 is needed, this is %d.%d. Name one: make PYTHON=python3.11" % v)'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
+	touch $@
+
+$(VENV)/.run: requirements.txt | $(VENV)/.python
+	$(RUN) -m pip install --quiet -r requirements.txt
+	touch $@
+
+$(VENV)/.test: requirements.txt requirements-test.txt | $(VENV)/.python
+	$(RUN) -m pip install --quiet -r requirements.txt -r requirements-test.txt
+	touch $@

@@ -1,0 +1,37 @@
+"""The frame around every script: flags parsed, `main` called, a mistake told in one line."""
+
+import os
+import sys
+
+from foundation.errors import BertError
+
+# TensorFlow prints a page of notices at import; errors still show. Set before TensorFlow is imported.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+def run(main, argv=None):
+    """Parses flags and runs `main(argv)`; a `BertError` becomes one line on stderr and exit code 1.
+
+    Args:
+        main: called with the arguments that are not flags.
+        argv: the command line, `sys.argv` where None.
+    """
+    from absl import app
+
+    def guarded(arguments):
+        if len(arguments) > 1:
+            _fail(f"{arguments[1]!r} is not a flag. Flags are written --name=value; see --help.")
+        try:
+            return main(arguments)
+        except BertError as error:
+            _fail(str(error))
+        except KeyboardInterrupt:
+            print("Interrupted.", file=sys.stderr)
+            sys.exit(130)
+
+    app.run(guarded, argv=argv)
+
+
+def _fail(message):
+    print(f"error: {message}", file=sys.stderr, flush=True)
+    sys.exit(1)
