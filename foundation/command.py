@@ -1,12 +1,10 @@
 """The frame around every script: flags parsed, `main` called, a mistake told in one line."""
 
-import os
 import sys
 
-from foundation.errors import BertError
+from absl import app
 
-# TensorFlow prints a page of notices at import; errors still show. Set before TensorFlow is imported.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+from foundation.errors import BertError
 
 
 def run(main, argv=None):
@@ -16,7 +14,6 @@ def run(main, argv=None):
         main: called with the arguments that are not flags.
         argv: the command line, `sys.argv` where None.
     """
-    from absl import app
 
     def guarded(arguments):
         if len(arguments) > 1:

@@ -1,0 +1,114 @@
+"""TFRecords in, batches out: in an order that depends on files and seed alone, and that can start at any batch.
+
+Every worker reads the same stream of global batches and parses only its own rows, so that one device, eight devices and
+two machines train on the same batches; a restarted run goes on with the batch after its checkpoint.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+from data_prep import records
+from foundation.errors import BertError
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordSource:
+    """Files of records and how a batch of them is parsed.
+
+    Attributes:
+        files: TFRecord files.
+        parse: from string [rows] to a dict of tensors [rows, ...].
+        filler: a serialised record that stands for "no example", which completes the last batch of an evaluation.
+    """
+
+    files: tuple[str, ...]
+    parse: callable
+    filler: bytes
+
+
+def training_batches(source, global_batch_size, seed, *, first_batch=0, shuffle_buffer=1000):
+    """Makes the endless stream of training batches.
+
+    Epochs follow one another without a short batch between them. Each has its own order of files and, within a window of
+    `shuffle_buffer` records, of records; `create_pretraining_data` has shuffled them over the whole corpus before.
+
+    Args:
+        source: RecordSource.
+        global_batch_size: records of one update, over all replicas.
+        seed: of the order.
+        first_batch: batches already trained on, which are passed over unparsed.
+        shuffle_buffer: records.
+
+    Returns:
+        function from tf.distribute.InputContext to a tf.data.Dataset of this worker's per-replica batches, for
+        `strategy.distribute_datasets_from_function`.
+    """
+    epoch, skipped = 0, first_batch * global_batch_size
+    if skipped:
+        epoch, skipped = divmod(skipped, records.count(source.files))
+
+    def epoch_records(number):
+        seeds = tf.random.experimental.stateless_fold_in(tf.constant([seed, 0], tf.int64), number)
+        files = tf.random.experimental.stateless_shuffle(tf.constant(source.files), seeds)
+        stream = tf.data.Dataset.from_tensor_slices(files).interleave(
+            tf.data.TFRecordDataset, cycle_length=min(4, len(source.files)), block_length=16
+        )
+        return stream.shuffle(max(1, shuffle_buffer), seed=seeds[0], reshuffle_each_iteration=False)
+
+    def dataset(context):
+        stream = tf.data.Dataset.range(epoch, tf.int64.max).flat_map(epoch_records)
+        batches = stream.skip(skipped).batch(global_batch_size, drop_remainder=True)
+        return _own_rows(batches, global_batch_size, source, context)
+
+    return dataset
+
+
+def evaluation_batches(source, global_batch_size, max_batches=None):
+    """Makes one ordered pass over the records; the last batch is completed with filler rows, whose mask is zero.
+
+    Returns:
+        function from tf.distribute.InputContext to a tf.data.Dataset, as `training_batches` does.
+    """
+
+    def complete(batch):
+        missing = global_batch_size - tf.size(batch)
+        batch = tf.concat([batch, tf.repeat(tf.constant([source.filler]), missing)], axis=0)
+        return tf.ensure_shape(batch, [global_batch_size])
+
+    def dataset(context):
+        batches = tf.data.TFRecordDataset(list(source.files)).batch(global_batch_size)
+        batches = batches.take(max_batches if max_batches else -1).map(complete)
+        return _own_rows(batches, global_batch_size, source, context)
+
+    return dataset
+
+
+def _own_rows(batches, global_batch_size, source, context):
+    """Cuts each global batch of serialised records into this worker's per-replica batches, and parses those."""
+    workers = context.num_input_pipelines
+    replicas = context.num_replicas_in_sync // workers
+    if global_batch_size % context.num_replicas_in_sync:
+        raise BertError(f"The batch of {global_batch_size} does not divide by {context.num_replicas_in_sync} replicas.")
+    rows = global_batch_size // workers
+    first = context.input_pipeline_id * rows
+
+    def cut(batch):
+        return tf.reshape(batch[first : first + rows], [replicas, rows // replicas])
+
+    batches = batches.map(cut).unbatch() if context.num_replicas_in_sync > 1 else batches
+    options = tf.data.Options()
+    options.deterministic = True
+    # One stream of batches keeps a device busy; more threads only take cores from it on small machines.
+    options.autotune.enabled = False
+    return batches.map(source.parse).prefetch(2).with_options(options)
+
+
+def describe_read_error(error, files):
+    """Turns a failure of the pipeline into a BertError that names file and record, or gives the error back."""
+    if isinstance(error, (tf.errors.DataLossError, tf.errors.InvalidArgumentError)):
+        damage = records.find_damage(files)
+        if damage:
+            file, number = damage
+            return BertError(f"{file}, record {number}: truncated or corrupted. Copy or build this file again.")
+    return error

@@ -1,0 +1,171 @@
+"""The training loop, the only one: calls of several steps, reports, checkpoints, resume, a clean stop.
+
+The state of a run is its variables and its step; the order of records and the dropout masks follow from seed and step. So
+a run that is killed and started again goes on from its newest checkpoint to the same weights.
+"""
+
+import contextlib
+import signal
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from foundation.errors import BertError
+from training import input_pipeline
+
+
+class Stopped(BertError):
+    """The run was asked to stop (SIGTERM); everything is saved, and the same command goes on."""
+
+
+class TrainLoop:
+    """Trains from the step given to the last.
+
+    Args:
+        placement: training.strategy.Placement.
+        step: training.step.TrainStep.
+        state: dict of name to variable: all that a checkpoint holds beside the step.
+        directory: RunDirectory.
+        reporter: Reporter.
+        settings: LoopSettings.
+        source: input_pipeline.RecordSource.
+        evaluate: function of the step, called when an evaluation is due, or None.
+    """
+
+    def __init__(self, placement, step, state, directory, reporter, settings, source, evaluate=None):
+        self.placement = placement
+        self.step = step
+        self.state = state
+        self.directory = directory
+        self.reporter = reporter
+        self.settings = settings
+        self.source = source
+        self.evaluate = evaluate
+        self._steps_per_call = 1
+        self._stop_asked = False
+        self._any_machine = _any_replica(placement.strategy)
+
+    def run(self, dataset, first_step, last_step):
+        """Makes updates number `first_step` + 1 to `last_step`.
+
+        Args:
+            dataset: function of tf.distribute.InputContext, from `input_pipeline.training_batches` at `first_step`.
+
+        Raises:
+            Stopped: on SIGTERM, after saving.
+            BertError: the loss is not finite, or records cannot be read.
+        """
+        iterator = iter(self.placement.strategy.distribute_datasets_from_function(dataset))
+        now = first_step
+        with self._listening():
+            self.reporter.start_clock(now)
+            while now < last_step:
+                now = self._one_call(iterator, now, last_step)
+                if self._due(now, self.settings.save_checkpoints_steps) or now == last_step:
+                    self.directory.save(now, self.state)
+                    self.reporter.start_clock(now)
+                if self.evaluate and self._due(now, self.settings.eval_every_steps) and now < last_step:
+                    self.evaluate(now)
+                    self.reporter.start_clock(now)
+                if self._agreed_to_stop() and now < last_step:
+                    prefix = self.directory.save(now, self.state)
+                    self.reporter.flush()
+                    raise Stopped(f"Stopped at step {now:,} as asked; saved {prefix}. The same command goes on from there.")
+        self.reporter.flush()
+
+    def _one_call(self, iterator, now, last_step):
+        count = self._call_length(now, last_step)
+        started = time.monotonic()
+        try:
+            rows = self.step.call(iterator, tf.constant(now, tf.int64), tf.constant(count, tf.int64)).numpy()
+        except tf.errors.OpError as error:
+            raise input_pipeline.describe_read_error(error, self.source.files) from None
+        self._require_finite(rows, now)
+        self._adapt(count, time.monotonic() - started, first=self._steps_per_call == 1)
+        now += count
+        sums = dict(zip(self.step.names, rows.sum(axis=0, dtype=np.float64)))
+        norm = sums.pop("gradient_norm") / count
+        figures = self.step.objective.summarize(sums)
+        figures["learning_rate"] = float(self.step.rate(tf.constant(now - 1, tf.int64)))
+        self.reporter.train(now, {**figures, "gradient_norm": norm})
+        return now
+
+    def _call_length(self, now, last_step):
+        """Steps until the next thing is due, but no more than one call takes."""
+        ends = [last_step, now + min(self._steps_per_call, self.settings.iterations_per_loop)]
+        for every in (self.settings.save_checkpoints_steps, self.settings.eval_every_steps):
+            if every:
+                ends.append((now // every + 1) * every)
+        return min(ends) - now
+
+    def _adapt(self, count, seconds, first):
+        """Lets the next call last about as long as the person watching should wait for a line.
+
+        The first call is one step, which compiles; the second is ten, which measures.
+        """
+        if self.placement.platform == "tpu":
+            self._steps_per_call = self.settings.iterations_per_loop
+        elif first:
+            self._steps_per_call = 2 if seconds > 60 else 10
+        elif count == self._steps_per_call:
+            self._steps_per_call = max(2, _round_down(count * self.settings.seconds_per_report / seconds))
+
+    def _require_finite(self, rows, first_step):
+        bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if not bad.size:
+            return
+        step = first_step + int(bad[0])
+        batch = self.reporter.examples_per_step
+        raise BertError(
+            f"Step {step + 1}: loss or gradient is not finite. Its batch was records {step * batch:,} to "
+            f"{(step + 1) * batch - 1:,} of the stream that seed and files give. Nothing after the last checkpoint was "
+            f"saved; try a lower --learning_rate, more --num_warmup_steps, or --precision=float32."
+        )
+
+    @staticmethod
+    def _due(now, every):
+        return bool(every) and now % every == 0
+
+    @contextlib.contextmanager
+    def _listening(self):
+        """Hears SIGTERM, which a machine sends before it is taken away, and stops after the call in progress."""
+
+        def note(*_):
+            self._stop_asked = True
+
+        try:
+            before = signal.signal(signal.SIGTERM, note)
+        except ValueError:  # not the main thread: nobody sends signals here
+            yield
+            return
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    def _agreed_to_stop(self):
+        """Whether any machine was asked to stop; all of them must leave the loop together."""
+        if self.placement.num_workers == 1:
+            return self._stop_asked
+        return self._any_machine(self._stop_asked)
+
+
+def _any_replica(strategy):
+    """A function from this machine's flag to whether any machine's is set."""
+
+    def one(flag):
+        # A value made on the replica's device: an all-reduce asks its arguments where they are.
+        return tf.distribute.get_replica_context().all_reduce("SUM", tf.identity(flag))
+
+    @tf.function
+    def total(flag):
+        return strategy.experimental_local_results(strategy.run(one, args=(flag,)))[0]
+
+    return lambda flag: bool(total(tf.constant(float(flag))) > 0)
+
+
+def _round_down(number):
+    """The largest of 1, 2, 5, 10, 20, 50, ... that is not above a number."""
+    power = 10 ** int(np.floor(np.log10(max(number, 1))))
+    return int(max(factor for factor in (1, 2, 5) if factor * power <= max(number, 1)) * power)

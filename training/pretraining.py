@@ -1,0 +1,250 @@
+"""Pre-training: settings in, a trained and evaluated BERT out (paper, section 3.1 and appendix A.2)."""
+
+import dataclasses
+import math
+import os
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from data_prep import records
+from foundation import files
+from foundation.errors import BertError
+from modeling import objective
+from modeling.checkpoints import google
+from modeling.config import BertConfig
+from modeling.models import PretrainingModel, named_variables
+from training import input_pipeline, run_directory, strategy
+from training.loop import TrainLoop
+from training.optimization import make_optimizer, warmup_linear_decay
+from training.reporting import Reporter
+from training.step import EvaluationStep, TrainStep
+
+
+class PretrainingObjective:
+    """Masked words and the next sentence, as an objective of `training.step`."""
+
+    def __init__(self, model):
+        self.model = model
+        self.variables = {name: variable.value for name, variable in named_variables(model).items()}
+        self.next_sentence = model.cls.seq_relationship is not None
+        self.sum_names = ("masked_lm_loss", "masked_lm_correct", "masked_lm_weight", "examples")
+        if self.next_sentence:
+            self.sum_names += ("next_sentence_loss", "next_sentence_correct")
+
+    def weights(self, features):
+        """Predictions and rows that count."""
+        return {"masked_lm_weight": tf.reduce_sum(features["masked_lm_weights"]),
+                "examples": tf.reduce_sum(tf.cast(features["input_mask"][:, 0], tf.float32))}
+
+    def loss(self, features, weights, dropout_seed):
+        """The release's total loss, as this part's share of the whole batch's."""
+        sums = objective.pretraining_sums(self.model(features, dropout_seed=dropout_seed), features)
+        return objective.total_loss(sums, **weights), sums
+
+    def summarize(self, sums):
+        """Mean losses and accuracies, by the release's names."""
+        predictions, examples = max(sums["masked_lm_weight"], 1e-5), max(sums["examples"], 1e-5)
+        figures = {"masked_lm_loss": sums["masked_lm_loss"] / predictions,
+                   "masked_lm_accuracy": sums["masked_lm_correct"] / predictions}
+        if "next_sentence_loss" in sums:
+            figures["next_sentence_loss"] = sums["next_sentence_loss"] / examples
+            figures["next_sentence_accuracy"] = sums["next_sentence_correct"] / examples
+        return {"loss": figures["masked_lm_loss"] + figures.get("next_sentence_loss", 0.0), **figures}
+
+
+@dataclasses.dataclass
+class Report:
+    """What a run came to.
+
+    Attributes:
+        step: updates made in all.
+        evaluation: the last evaluation's figures, or None.
+        final_model: folder of the model, or None where the run has not come to its last step.
+    """
+
+    step: int
+    evaluation: dict | None = None
+    final_model: str | None = None
+
+    def summary(self):
+        """A line for the person watching."""
+        return f"Done at step {self.step:,}." + (f" Model: {self.final_model}" if self.final_model else "")
+
+
+def run(settings):
+    """Trains, evaluates, or both.
+
+    Args:
+        settings: PretrainingSettings.
+
+    Returns:
+        Report.
+
+    Raises:
+        BertError: what the user can mend; see each part.
+    """
+    return PretrainingRun(settings).run()
+
+
+class PretrainingRun:
+    """One command's work, from settings to report.
+
+    Args:
+        settings: PretrainingSettings.
+    """
+
+    def __init__(self, settings):
+        self.settings = settings
+        self.config = self._config()
+        schema = records.PretrainingSchema(settings.max_seq_length, settings.max_predictions_per_seq)
+        self.train_source = self._source(settings.input_file, "input_file", schema)
+        held_out = settings.eval_input_file
+        self.eval_source = self._source(held_out, "eval_input_file", schema) if held_out else self.train_source
+        self.vocab_file = self._vocab_file()
+        self.placement = strategy.create(settings.hardware)
+        self._check_batches()
+        self.directory = run_directory.RunDirectory(
+            settings.loop.output_dir, settings.loop.keep_checkpoint_max, self.placement.is_chief)
+        with self.placement.strategy.scope():
+            keras.utils.set_random_seed(settings.random_seed)
+            self.model = PretrainingModel(
+                self.config, next_sentence=settings.next_sentence, dtype=self.placement.dtype,
+                skip_padding=self.placement.platform == "cpu" and not self.placement.xla)
+            self.objective = PretrainingObjective(self.model)
+            self.optimizer = make_optimizer(settings.optimization)
+            self.optimizer.build(self.objective.variables)
+        self.state = {**self.objective.variables, **self.optimizer.slots()}
+
+    def run(self):
+        """Trains and evaluates as told."""
+        report = Report(self._start())
+        if self.settings.do_train:
+            self._train(report)
+        if self.settings.do_eval:
+            report.evaluation = self._evaluate(report.step)
+            self.reporter.flush()
+        return report
+
+    def _start(self):
+        """Loads what there is to go on from; returns the step."""
+        settings = self.settings
+        if settings.do_train:
+            self.directory.claim(self._decisive_settings())
+        step = self.directory.restore(self.state if settings.do_train else self.objective.variables)
+        resumed = step is not None
+        if not resumed:
+            step = self._initialise()
+        self.reporter = Reporter(
+            self.directory, self._last_step(), settings.train_batch_size, settings.max_seq_length, step)
+        parameters = sum(math.prod(variable.shape) for variable in self.objective.variables.values())
+        self.reporter.say(f"BERT of {self.config.num_hidden_layers} layers, hidden {self.config.hidden_size}, "
+                          f"{parameters:,} parameters; {self.placement.describe()}.")
+        if resumed:
+            self.reporter.say(f"Going on from step {step:,} in {self.directory.path}.")
+        return step
+
+    def _initialise(self):
+        """Weights from --init_checkpoint, or random ones; returns the step to start at."""
+        settings = self.settings
+        if not settings.init_checkpoint:
+            if settings.keep_optimizer:
+                raise BertError("--keep_optimizer needs --init_checkpoint, a checkpoint of a training run.")
+            if not settings.do_train:
+                raise BertError(f"{self.directory.path} holds no checkpoint to evaluate. Train first, or give "
+                                f"--init_checkpoint.")
+            return 0
+        prefix = run_directory.newest_weights(settings.init_checkpoint)
+        if settings.keep_optimizer:
+            run_directory.assign(self.state, google.read(prefix), prefix)
+            return run_directory.global_step_of(prefix)
+        loaded = google.load_into(self.model, prefix)
+        if self.placement.is_chief:
+            print(f"{prefix}: {loaded.summary()}.", flush=True)
+        return 0
+
+    def _train(self, report):
+        settings, optimization = self.settings, self.settings.optimization
+
+        def rate(step):
+            return warmup_linear_decay(step, optimization.learning_rate, optimization.num_train_steps,
+                                       optimization.num_warmup_steps)
+
+        step = TrainStep(self.placement, self.objective, self.optimizer, rate, optimization, settings.random_seed)
+        batches = input_pipeline.training_batches(
+            self.train_source, settings.train_batch_size, settings.random_seed, first_batch=report.step,
+            shuffle_buffer=settings.shuffle_buffer)
+        loop = TrainLoop(self.placement, step, self.state, self.directory, self.reporter, settings.loop,
+                         self.train_source, self._evaluate if settings.loop.eval_every_steps else None)
+        loop.run(batches, report.step, self._last_step())
+        report.step = max(report.step, self._last_step())
+        report.final_model = self.directory.write_final(self.objective.variables, self.config, self.vocab_file)
+
+    def _evaluate(self, step):
+        """Held-out figures at a step, reported and written to eval_results.txt."""
+        batches = input_pipeline.evaluation_batches(
+            self.eval_source, self.settings.eval_batch_size, self.settings.max_eval_steps)
+        dataset = self.placement.strategy.distribute_datasets_from_function(batches)
+        try:
+            figures = EvaluationStep(self.placement, self.objective).run(dataset)
+        except tf.errors.OpError as error:
+            raise input_pipeline.describe_read_error(error, self.eval_source.files) from None
+        figures["masked_lm_perplexity"] = float(np.exp(min(figures["masked_lm_loss"], 700.0)))
+        self.reporter.evaluation(step, figures)
+        return figures
+
+    def _last_step(self):
+        steps = self.settings.optimization.num_train_steps
+        return min(steps, self.settings.loop.stop_at_step or steps)
+
+    def _config(self):
+        settings = self.settings
+        if not (settings.do_train or settings.do_eval):
+            raise BertError("Nothing to do: give --do_train=true, --do_eval=true, or both.")
+        config = dataclasses.replace(BertConfig.from_json_file(settings.bert_config_file), causal=settings.causal)
+        if settings.max_seq_length > config.max_position_embeddings:
+            raise BertError(
+                f"--max_seq_length={settings.max_seq_length} is over max_position_embeddings, "
+                f"{config.max_position_embeddings}, in {settings.bert_config_file}.")
+        return config
+
+    def _source(self, patterns, flag, schema):
+        names = files.match(patterns, flag)
+        records.check(names, schema, self.config.vocab_size)
+        blank = {name: np.zeros((1, length), np.int64) for name, length in schema.lengths().items()}
+        return input_pipeline.RecordSource(tuple(names), schema.parse, records.encode_pretraining(blank)[0])
+
+    def _vocab_file(self):
+        """--vocab_file, or the one that the records' manifest or the initial checkpoint has beside it."""
+        settings = self.settings
+        if settings.vocab_file:
+            return files.match(settings.vocab_file, "vocab_file")[0]
+        beside = [self.train_source.files[0], settings.bert_config_file, settings.init_checkpoint or ""]
+        for path in beside:
+            candidate = os.path.join(os.path.dirname(path), "vocab.txt")
+            if path and tf.io.gfile.exists(candidate):
+                return candidate
+        return None
+
+    def _check_batches(self):
+        settings, replicas = self.settings, self.placement.num_replicas
+        parts = replicas * settings.optimization.gradient_accumulation_steps
+        if settings.train_batch_size % parts:
+            raise BertError(
+                f"--train_batch_size={settings.train_batch_size} does not divide into {replicas} replicas of "
+                f"{settings.optimization.gradient_accumulation_steps} micro-batches each.")
+        if settings.eval_batch_size % replicas:
+            raise BertError(f"--eval_batch_size={settings.eval_batch_size} does not divide by {replicas} replicas.")
+
+    def _decisive_settings(self):
+        """What decides the weights a run ends with, for run.json."""
+        settings = self.settings
+        return {
+            **{f"config.{key}": value for key, value in dataclasses.asdict(self.config).items()},
+            **dataclasses.asdict(settings.optimization),
+            **{name: getattr(settings, name) for name in (
+                "init_checkpoint", "keep_optimizer", "max_seq_length", "max_predictions_per_seq", "train_batch_size",
+                "next_sentence", "shuffle_buffer", "random_seed")},
+            "records": [[os.path.basename(name), tf.io.gfile.stat(name).length] for name in self.train_source.files],
+        }

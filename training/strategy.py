@@ -1,0 +1,147 @@
+"""Where a run computes: one device, several devices, several machines or a TPU, and the defaults that follow from it."""
+
+import dataclasses
+import json
+import os
+
+import tensorflow as tf
+
+from foundation.errors import BertError
+
+STRATEGIES = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
+PRECISIONS = ("auto", "float32", "bfloat16")
+
+
+@dataclasses.dataclass(frozen=True)
+class Placement:
+    """A `tf.distribute` strategy with what follows from its devices.
+
+    Attributes:
+        strategy: the tf.distribute.Strategy; model and optimizer are made in its scope.
+        platform: "cpu", "gpu" or "tpu".
+        dtype: Keras dtype policy: "float32", or "mixed_bfloat16" (bfloat16 compute, float32 master weights).
+        xla: whether forward and backward pass are compiled by XLA.
+    """
+
+    strategy: tf.distribute.Strategy
+    platform: str
+    dtype: str
+    xla: bool
+
+    @property
+    def num_replicas(self):
+        return self.strategy.num_replicas_in_sync
+
+    @property
+    def num_workers(self):
+        resolver = self.strategy.cluster_resolver
+        if self.platform == "tpu" or resolver is None:
+            return 1
+        return max(1, len(resolver.cluster_spec().as_dict().get("worker", ())) + self._has_chief_job())
+
+    @property
+    def is_chief(self):
+        """Whether this process writes checkpoints and logs: the only one, or the first of several machines."""
+        resolver = self.strategy.cluster_resolver
+        if self.num_workers == 1:
+            return True
+        return resolver.task_type == "chief" or (not self._has_chief_job() and resolver.task_id == 0)
+
+    def _has_chief_job(self):
+        return "chief" in self.strategy.cluster_resolver.cluster_spec().as_dict()
+
+    def describe(self):
+        """One line for the person watching."""
+        replicas = f"{self.num_replicas} {self.platform.upper()} replica{'s' if self.num_replicas > 1 else ''}"
+        machines = f" on {self.num_workers} machines" if self.num_workers > 1 else ""
+        precision = "bfloat16 compute, float32 weights" if self.dtype == "mixed_bfloat16" else "float32"
+        return f"{replicas}{machines}, {precision}, XLA {'on' if self.xla else 'off'}"
+
+
+def create(hardware):
+    """Makes the strategy and settles precision and XLA.
+
+    Args:
+        hardware: HardwareSettings.
+
+    Returns:
+        Placement.
+
+    Raises:
+        BertError: an unknown name, or a TPU or cluster that cannot be reached.
+    """
+    _check_choice("strategy", hardware.strategy, STRATEGIES)
+    _check_choice("precision", hardware.precision, PRECISIONS)
+    _check_choice("xla", hardware.xla, ("auto", "true", "false"))
+    if hardware.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    name = _strategy_name(hardware)
+    strategy = _tpu_strategy(hardware) if name == "tpu" else _local_strategy(name)
+    platform = "tpu" if name == "tpu" else "gpu" if tf.config.list_logical_devices("GPU") else "cpu"
+    dtype = {"float32": "float32", "bfloat16": "mixed_bfloat16"}.get(hardware.precision) or _default_dtype(platform)
+    # On a CPU, XLA halves the speed of bfloat16 and costs a tenth in float32; elsewhere it pays.
+    xla = platform != "cpu" if hardware.xla == "auto" else hardware.xla == "true"
+    return Placement(strategy, platform, dtype, xla)
+
+
+def _strategy_name(hardware):
+    if hardware.use_tpu or hardware.strategy == "tpu":
+        return "tpu"
+    if hardware.strategy != "auto":
+        return hardware.strategy
+    workers = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster", {})
+    if sum(len(workers.get(job, ())) for job in ("chief", "worker")) > 1:
+        return "multi_worker"
+    return "mirrored" if len(tf.config.list_logical_devices("GPU")) > 1 else "one_device"
+
+
+def _local_strategy(name):
+    if name == "multi_worker":
+        if not os.environ.get("TF_CONFIG"):
+            raise BertError("--strategy=multi_worker needs TF_CONFIG in the environment, naming every machine.")
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    if name == "mirrored":
+        return tf.distribute.MirroredStrategy([device.name for device in devices])
+    return tf.distribute.OneDeviceStrategy(devices[0].name)
+
+
+def _tpu_strategy(hardware):
+    address = hardware.tpu_name or hardware.master or "local"
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
+            tpu=address, zone=hardware.tpu_zone, project=hardware.gcp_project
+        )
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    except Exception as error:  # the resolver raises whatever its HTTP client or the runtime raises
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise BertError(
+            f"TPU {address!r} cannot be reached: {reason}. Check --tpu_name, --tpu_zone, --gcp_project."
+        ) from None
+
+
+def _default_dtype(platform):
+    """bfloat16 where the chip multiplies it in hardware; float32 elsewhere."""
+    if platform == "tpu":
+        return "mixed_bfloat16"
+    if platform == "gpu":
+        details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
+        return "mixed_bfloat16" if details.get("compute_capability", (0, 0)) >= (8, 0) else "float32"
+    return "mixed_bfloat16" if cpu_multiplies_bfloat16() else "float32"
+
+
+def cpu_multiplies_bfloat16():
+    """Whether this CPU has bfloat16 matrix instructions (AVX512_BF16 or AMX), as Linux tells."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            features = next((line.split() for line in file if line.startswith("flags")), ())
+    except OSError:
+        return False
+    return "avx512_bf16" in features or "amx_bf16" in features
+
+
+def _check_choice(flag, value, choices):
+    if value not in choices:
+        raise BertError(f"--{flag}={value}: not one of {', '.join(choices)}.")
