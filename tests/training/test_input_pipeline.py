@@ -1,0 +1,87 @@
+"""The order of records: by seed, from any batch on, the same however many workers read."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from data_prep import records
+from foundation.errors import BertError
+from tests.conftest import tiny_arrays, write_records
+from training import input_pipeline
+
+SCHEMA = records.PretrainingSchema(16, 3)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """Three files of 10 records whose first id tells file and record."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    files = []
+    for index in range(3):
+        arrays = tiny_arrays(rows=10)
+        arrays["input_ids"][:, 0] = index * 10 + np.arange(10)
+        files.append(str(write_records(folder / f"{index}.tfrecord", arrays)))
+    blank = {name: np.zeros((1, length), np.int64) for name, length in SCHEMA.lengths().items()}
+    return input_pipeline.RecordSource(tuple(files), SCHEMA.parse, records.encode_pretraining(blank)[0])
+
+
+def context(workers=1, worker=0, replicas=1):
+    return tf.distribute.InputContext(workers, worker, workers * replicas)
+
+
+def numbers(dataset, batches):
+    return [batch["input_ids"][:, 0].numpy().tolist() for batch in dataset.take(batches)]
+
+
+def test_each_epoch_holds_every_record_once_in_another_order(source):
+    stream = input_pipeline.training_batches(source, 30, seed=1, shuffle_buffer=5)(context())
+    first, second = numbers(stream, 2)
+    assert sorted(first) == sorted(second) == list(range(30))
+    assert first != second
+
+
+def test_order_follows_the_seed(source):
+    def order(seed):
+        return numbers(input_pipeline.training_batches(source, 30, seed=seed)(context()), 1)
+
+    assert order(1) == order(1) != order(2)
+
+
+def test_stream_starts_at_any_batch(source):
+    whole = numbers(input_pipeline.training_batches(source, 4, seed=1, shuffle_buffer=7)(context()), 20)
+    for first in (1, 7, 8, 19):
+        late = input_pipeline.training_batches(source, 4, seed=1, shuffle_buffer=7, first_batch=first)
+        assert numbers(late(context()), 20 - first) == whole[first:]
+
+
+def test_workers_and_replicas_share_the_global_batch_in_order(source):
+    make = input_pipeline.training_batches(source, 8, seed=1)
+    whole = numbers(make(context()), 3)
+    parts = [numbers(make(context(2, worker, 2)), 6) for worker in range(2)]
+    for index, batch in enumerate(whole):
+        slices = [parts[worker][2 * index + replica] for worker in range(2) for replica in range(2)]
+        assert sum(slices, []) == batch
+
+
+def test_evaluation_reads_each_record_once_and_fills_the_last_batch(source):
+    batches = list(input_pipeline.evaluation_batches(source, 8)(context()))
+    real = np.concatenate([batch["input_mask"][:, 0].numpy() for batch in batches])
+    assert len(batches) == 4
+    assert real.tolist() == [1] * 30 + [0] * 2
+    ids = np.concatenate([batch["input_ids"][:, 0].numpy() for batch in batches])
+    assert ids[:30].tolist() == list(range(30))
+
+
+def test_evaluation_stops_after_the_most_batches_allowed(source):
+    assert len(list(input_pipeline.evaluation_batches(source, 8, 2)(context()))) == 2
+
+
+def test_damaged_file_and_record_are_named(source, tmp_path):
+    damaged = tmp_path / "damaged.tfrecord"
+    content = bytearray(open(source.files[0], "rb").read())
+    content[len(content) // 2] ^= 0xFF
+    damaged.write_bytes(content)
+    error = input_pipeline.describe_read_error(
+        tf.errors.DataLossError(None, None, "corrupted"), (source.files[1], str(damaged)))
+    assert isinstance(error, BertError)
+    assert str(error).startswith(f"{damaged}, record 5: truncated or corrupted")
