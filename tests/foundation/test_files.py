@@ -1,0 +1,77 @@
+"""Files by path: globs, whole or not at all, one plain line for each mistake."""
+
+import errno
+import hashlib
+
+import pytest
+import tensorflow as tf
+
+from foundation import files
+from foundation.errors import BertError
+
+
+def test_match_keeps_the_order_of_patterns_and_names_nothing_twice(tmp_path):
+    for name in ("b.txt", "a.txt", "c.tsv"):
+        (tmp_path / name).write_text("x")
+    found = files.match(f"{tmp_path}/c.tsv,{tmp_path}/*.txt,{tmp_path}/a.txt")
+    assert [path.rsplit("/", 1)[1] for path in found] == ["c.tsv", "a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("pattern", ["missing.txt", "*.missing", "nowhere/*"])
+def test_pattern_without_a_match_is_named_with_its_flag(tmp_path, pattern):
+    with pytest.raises(BertError, match=r"no such file, or a glob that matches none \(--input_file\)"):
+        files.match(f"{tmp_path}/{pattern}", "input_file")
+
+
+def test_no_pattern_at_all_is_said():
+    with pytest.raises(BertError, match=r"No file is named \(--input_file\)"):
+        files.match(" , ", "input_file")
+
+
+def test_text_that_is_not_utf8_is_named_with_its_byte(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"abc\xffdef")
+    with pytest.raises(BertError, match=r"a.txt: byte 3 is not UTF-8 \(0xff\)"):
+        files.read_text(str(tmp_path / "a.txt"))
+
+
+def test_mistake_in_json_is_named_with_line_and_column(tmp_path):
+    (tmp_path / "a.json").write_text('{"a": 1,\n "b" 2}')
+    with pytest.raises(BertError, match=r"a.json, line 2, column 6: not JSON"):
+        files.read_json(str(tmp_path / "a.json"))
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(BertError, match=r"a.txt: no such file"):
+        files.read_text(str(tmp_path / "a.txt"))
+
+
+def test_file_appears_whole_or_not_at_all(tmp_path):
+    path = str(tmp_path / "folder/a.txt")
+    files.write_text(path, "before")
+    with pytest.raises(RuntimeError), files.atomic(path) as temporary:
+        with open(temporary, "w") as file:
+            file.write("half")
+        raise RuntimeError
+    assert [each.name for each in (tmp_path / "folder").iterdir()] == ["a.txt"]
+    assert files.read_text(path) == "before"
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "No space left on device"),
+                                     tf.errors.ResourceExhaustedError(None, None, "x; No space left on device")])
+def test_full_disk_is_one_plain_line_and_leaves_nothing(tmp_path, failure):
+    with pytest.raises(BertError, match="a.txt: no room left on the disk"), files.atomic(str(tmp_path / "a.txt")):
+        raise failure
+    assert not list(tmp_path.iterdir())
+
+
+def test_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(BertError, match="cannot be written"):
+        files.write_text(str(tmp_path / "file/a.txt"), "x")
+
+
+def test_everything_works_on_another_file_system():
+    files.write_json("ram://folder/a.json", {"a": 1})
+    assert files.read_json("ram://folder/a.json") == {"a": 1}
+    assert files.match("ram://folder/*.json") == ["ram://folder/a.json"]
+    assert files.sha256("ram://folder/a.json") == hashlib.sha256(b'{\n  "a": 1\n}\n').hexdigest()
