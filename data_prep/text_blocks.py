@@ -1,0 +1,176 @@
+"""Text files in blocks: read as valid UTF-8, cut only where a cut does no harm, mapped in order by worker processes.
+
+Neither part holds more than a few blocks, whatever the size of a file.
+"""
+
+import codecs
+import collections
+import concurrent.futures.process
+import io
+import itertools
+import multiprocessing
+import os
+import re
+import signal
+import threading
+
+from foundation.errors import BertError
+
+BLOCK_BYTES = 4 << 20
+# A line of so many blocks is cut, so that memory stays bounded.
+_LONGEST_LINE = 4
+_ITEMS_WITHOUT_WORKERS = 8
+
+# What a byte that is not UTF-8 is decoded to: a lone surrogate, which no UTF-8 text can hold.
+_UNDECODED = re.compile("[\udc80-\udcff]+")
+
+
+class TextReader:
+    """Reads files as UTF-8 text in blocks.
+
+    Args:
+        on_bad_utf8: "error" raises at the first byte that is not UTF-8; "skip" leaves such bytes out and counts them.
+        block_bytes: about how much is read at once.
+
+    Attributes:
+        bytes_read: how many bytes were read so far, of all files.
+        bad_bytes: how many bytes were left out so far.
+    """
+
+    def __init__(self, on_bad_utf8="error", block_bytes=BLOCK_BYTES):
+        self.bytes_read = 0
+        self.bad_bytes = 0
+        self._skip = on_bad_utf8 == "skip"
+        self._block_bytes = block_bytes
+
+    def blocks(self, path, cuts=("\n",)):
+        """Yields a file's text in order, cut behind separators; the line end of the separator is left out.
+
+        Line ends become "\\n" and a byte order mark is dropped. What holds no separator is read on; a line of many
+        blocks is cut behind a space.
+
+        Args:
+            path: a local path or one of `tf.io.gfile`'s.
+            cuts: separators that end in "\\n", best first; the first that a block holds decides.
+
+        Yields:
+            str: non-empty blocks; a file smaller than a block is one.
+
+        Raises:
+            BertError: the file cannot be read or is not UTF-8; the message names the byte.
+        """
+        rest = ""
+        for text in self._decoded(path):
+            rest += text
+            if len(rest) < self._block_bytes:
+                continue
+            end = _cut(rest, cuts if len(rest) < _LONGEST_LINE * self._block_bytes else (*cuts, " "))
+            if end:
+                yield rest[: end - 1]
+                rest = rest[end:]
+        if rest:
+            yield rest
+
+    def _decoded(self, path):
+        """Yields the file's text as it comes, line ends unified."""
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        line_ends = io.IncrementalNewlineDecoder(None, translate=True)
+        position = 0
+        for data in _read(path, self._block_bytes):
+            # The bytes of a character cut in two wait in the decoder.
+            begin = position - len(decoder.getstate()[0])
+            text = decoder.decode(data, final=not data)
+            if not text.isascii() and (bad := _UNDECODED.search(text)):
+                text = self._without_bad(text, bad, path, begin)
+            if begin == 0:
+                text = text.removeprefix("\ufeff")
+            position += len(data)
+            self.bytes_read += len(data)
+            yield line_ends.decode(text, final=not data)
+
+    def _without_bad(self, text, bad, path, begin):
+        if not self._skip:
+            byte = begin + len(text[: bad.start()].encode("utf-8"))
+            raise BertError(
+                f"{path}: byte {byte} is not UTF-8 (0x{ord(bad.group()[0]) - 0xDC00:02x}). "
+                "Re-encode the file, or pass --on_bad_utf8=skip."
+            )
+        self.bad_bytes += sum(len(run) for run in _UNDECODED.findall(text))
+        return _UNDECODED.sub("", text)
+
+
+def _read(path, size):
+    """Yields a file's bytes in pieces, an empty one last."""
+    import tensorflow as tf  # here, so that a script that begins with this module shows none of its notices
+
+    try:
+        with tf.io.gfile.GFile(path, "rb") as file:
+            while data := file.read(size):
+                yield data
+    except tf.errors.NotFoundError:
+        raise BertError(f"{path}: no such file.") from None
+    except tf.errors.OpError as error:
+        raise BertError(f"{path}: cannot be read ({error.message}).") from None
+    yield b""
+
+
+def _cut(text, separators):
+    """The place behind the last of the best separator in the text; 0 where there is none."""
+    for separator in separators:
+        at = text.rfind(separator)
+        if at > 0:
+            return at + len(separator)
+    return 0
+
+
+def map_in_order(function, items, num_workers):
+    """Maps a function over items with worker processes, the results in the order of the items.
+
+    Only a few items a worker are in flight. The first few are done in this process: workers take seconds to start,
+    and most inputs are small.
+
+    Args:
+        function: a module-level function of one item, or a partial of one.
+        items: an iterable, drawn from as the results are taken.
+        num_workers: int, at least 1.
+
+    Yields:
+        `function(item)` for each item.
+
+    Raises:
+        BertError: a worker process was killed.
+    """
+    items = iter(items)
+    yield from map(function, itertools.islice(items, _ITEMS_WITHOUT_WORKERS) if num_workers > 1 else items)
+    first = list(itertools.islice(items, 1))
+    if not first:
+        return
+    # Spawned, not forked: TensorFlow, which reads the files, does not survive a fork.
+    pool = concurrent.futures.ProcessPoolExecutor(
+        num_workers, multiprocessing.get_context("spawn"), initializer=_start_worker
+    )
+    pending = collections.deque()
+    try:
+        for item in itertools.chain(first, items):
+            pending.append(pool.submit(function, item))
+            if len(pending) > 2 * num_workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except concurrent.futures.process.BrokenProcessPool:
+        raise BertError(
+            "A worker process was killed, most likely for want of memory. Run again with a smaller --num_workers."
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start_worker():
+    """In a new worker: leave Ctrl-C to the parent, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent():
+    multiprocessing.parent_process().join()
+    os._exit(1)
