@@ -8,6 +8,7 @@ next-sentence label of 1 says that B is a random text.
 """
 
 import dataclasses
+import re
 import struct
 
 import numpy as np
@@ -15,6 +16,7 @@ import tensorflow as tf
 
 from data_prep.example_encoder import encode_examples
 from foundation.errors import BertError
+from foundation.files import read_json
 
 _SEQUENCE_KEYS = ("input_ids", "input_mask", "segment_ids")
 _PREDICTION_KEYS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
@@ -24,6 +26,8 @@ _LABEL_KEY = "next_sentence_labels"
 _HEADER_BYTES = 12
 _FOOTER_BYTES = 4
 _READ_BYTES = 1 << 22
+# How `name@N` numbers its files; their manifest has the name without the number.
+_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,6 +119,12 @@ def check(files, schema, vocab_size, first=64):
                 break
         if index < 0:
             raise BertError(f"{file}: holds no records. Build it again with data_prep/create_pretraining_data.py.")
+
+
+def manifest_of(file):
+    """What `create_pretraining_data` noted about a file of records: its manifest as a dict, or {} where there is none."""
+    path = f"{_SHARD.sub('', file)}.manifest.json"
+    return read_json(path) if tf.io.gfile.exists(path) else {}
 
 
 def find_damage(files):

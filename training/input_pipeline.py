@@ -5,11 +5,14 @@ two machines train on the same batches; a restarted run goes on with the batch a
 """
 
 import dataclasses
+import re
 
 import tensorflow as tf
 
 from data_prep import records
 from foundation.errors import BertError
+
+_READ_BYTES = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +55,7 @@ def training_batches(source, global_batch_size, seed, *, first_batch=0, shuffle_
         seeds = tf.random.experimental.stateless_fold_in(tf.constant([seed, 0], tf.int64), number)
         files = tf.random.experimental.stateless_shuffle(tf.constant(source.files), seeds)
         stream = tf.data.Dataset.from_tensor_slices(files).interleave(
-            tf.data.TFRecordDataset, cycle_length=min(4, len(source.files)), block_length=16
+            _read, cycle_length=min(4, len(source.files)), block_length=16
         )
         return stream.shuffle(max(1, shuffle_buffer), seed=seeds[0], reshuffle_each_iteration=False)
 
@@ -77,11 +80,15 @@ def evaluation_batches(source, global_batch_size, max_batches=None):
         return tf.ensure_shape(batch, [global_batch_size])
 
     def dataset(context):
-        batches = tf.data.TFRecordDataset(list(source.files)).batch(global_batch_size)
+        batches = _read(list(source.files)).batch(global_batch_size)
         batches = batches.take(max_batches if max_batches else -1).map(complete)
         return _own_rows(batches, global_batch_size, source, context)
 
     return dataset
+
+
+def _read(names):
+    return tf.data.TFRecordDataset(names, buffer_size=_READ_BYTES)
 
 
 def _own_rows(batches, global_batch_size, source, context):
@@ -111,4 +118,8 @@ def describe_read_error(error, files):
         if damage:
             file, number = damage
             return BertError(f"{file}, record {number}: truncated or corrupted. Copy or build this file again.")
+        outside = re.search(r"= (-?\d+) is not in \[0, (\d+)\)", error.message)
+        if outside:
+            return BertError(f"{files[0]} or a file beside it: a record holds the id or position {outside[1]}, and the "
+                             f"model has {outside[2]}. The records were built for another model.")
     return error

@@ -15,7 +15,7 @@ from modeling import objective
 from modeling.checkpoints import google
 from modeling.config import BertConfig
 from modeling.models import PretrainingModel, named_variables
-from training import input_pipeline, run_directory, strategy
+from training import curve, input_pipeline, run_directory, strategy
 from training.loop import TrainLoop
 from training.optimization import make_optimizer, warmup_linear_decay
 from training.reporting import Reporter
@@ -102,6 +102,7 @@ class PretrainingRun:
         self.train_source = self._source(settings.input_file, "input_file", schema)
         held_out = settings.eval_input_file
         self.eval_source = self._source(held_out, "eval_input_file", schema) if held_out else self.train_source
+        self._check_manifest()
         self.vocab_file = self._vocab_file()
         self.placement = strategy.create(settings.hardware)
         self._check_batches()
@@ -119,12 +120,15 @@ class PretrainingRun:
 
     def run(self):
         """Trains and evaluates as told."""
+        settings = self.settings
         report = Report(self._start())
-        if self.settings.do_train:
+        if settings.do_train:
             self._train(report)
-        if self.settings.do_eval:
+        if settings.do_eval:
             report.evaluation = self._evaluate(report.step)
             self.reporter.flush()
+        if settings.do_train and self.placement.is_chief:
+            curve.draw(self.directory.path, self.directory.join("learning_curve.png"))
         return report
 
     def _start(self):
@@ -180,6 +184,8 @@ class PretrainingRun:
         loop.run(batches, report.step, self._last_step())
         report.step = max(report.step, self._last_step())
         report.final_model = self.directory.write_final(self.objective.variables, self.config, self.vocab_file)
+        if not self.vocab_file:
+            self.reporter.say("warning: the final model has no vocab.txt; give --vocab_file to have it there.")
 
     def _evaluate(self, step):
         """Held-out figures at a step, reported and written to eval_results.txt."""
@@ -215,17 +221,25 @@ class PretrainingRun:
         blank = {name: np.zeros((1, length), np.int64) for name, length in schema.lengths().items()}
         return input_pipeline.RecordSource(tuple(names), schema.parse, records.encode_pretraining(blank)[0])
 
+    def _check_manifest(self):
+        file = self.train_source.files[0]
+        noted = records.manifest_of(file)
+        if self.settings.next_sentence and noted.get("settings", {}).get("next_sentence") is False:
+            raise BertError(f"{file} was made without next sentences: pass --next_sentence=false.")
+        size = noted.get("vocabulary", {}).get("size", 0)
+        if size > self.config.vocab_size:
+            raise BertError(f"{file} was made with a vocabulary of {size}; vocab_size in "
+                            f"{self.settings.bert_config_file} is {self.config.vocab_size}.")
+
     def _vocab_file(self):
-        """--vocab_file, or the one that the records' manifest or the initial checkpoint has beside it."""
+        """--vocab_file, or that of the records' manifest, or the one beside configuration or initial checkpoint."""
         settings = self.settings
         if settings.vocab_file:
             return files.match(settings.vocab_file, "vocab_file")[0]
-        beside = [self.train_source.files[0], settings.bert_config_file, settings.init_checkpoint or ""]
-        for path in beside:
-            candidate = os.path.join(os.path.dirname(path), "vocab.txt")
-            if path and tf.io.gfile.exists(candidate):
-                return candidate
-        return None
+        noted = records.manifest_of(self.train_source.files[0]).get("vocabulary", {}).get("path")
+        beside = [os.path.join(os.path.dirname(path), "vocab.txt")
+                  for path in (settings.bert_config_file, settings.init_checkpoint) if path]
+        return next((path for path in (noted, *beside) if path and tf.io.gfile.exists(path)), None)
 
     def _check_batches(self):
         settings, replicas = self.settings, self.placement.num_replicas

@@ -50,6 +50,7 @@ def test_run_leaves_checkpoint_final_model_and_results(trained):
     assert not [name for name in final.names if "adam" in name or name == "global_step"]
     assert (trained / "run/final_model/vocab.txt").exists()
     assert list((trained / "run/train").glob("events*"))
+    assert (trained / "run/learning_curve.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_evaluation_counts_each_record_once_whatever_the_batch(trained, tmp_path):
@@ -155,6 +156,14 @@ def test_records_of_another_vocabulary_are_refused(tiny_config, tmp_path):
         run(tiny_config, records, tmp_path / "run")
 
 
+def test_id_outside_the_vocabulary_far_into_the_records_is_told(tiny_config, tmp_path):
+    arrays = tiny_arrays(rows=200)
+    arrays["input_ids"][150, 1] = 4321
+    records = write_records(tmp_path / "late.tfrecord", arrays)
+    with pytest.raises(BertError, match=r"late.tfrecord or .* holds the id or position 4321, and the model has 100"):
+        run(tiny_config, records, tmp_path / "run", optimization={"num_train_steps": 50})
+
+
 def test_record_damaged_in_the_middle_is_named(tiny_config, tmp_path):
     records = write_records(tmp_path / "damaged.tfrecord", tiny_arrays(rows=200))
     content = bytearray(records.read_bytes())
@@ -162,6 +171,21 @@ def test_record_damaged_in_the_middle_is_named(tiny_config, tmp_path):
     records.write_bytes(content)
     with pytest.raises(BertError, match=r"damaged.tfrecord, record 100: truncated or corrupted"):
         run(tiny_config, records, tmp_path / "run", optimization={"num_train_steps": 50})
+
+
+def test_manifest_of_the_records_says_which_vocabulary_and_which_task(tiny_config, tiny_records, tmp_path):
+    vocabulary = tmp_path / "elsewhere.txt"
+    vocabulary.write_text("[PAD]\n")
+    manifest = {"vocabulary": {"path": str(vocabulary)}, "settings": {"next_sentence": False}}
+    (tmp_path / "tiny.tfrecord.manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BertError, match="was made without next sentences: pass --next_sentence=false"):
+        run(tiny_config, tiny_records, tmp_path / "run")
+    run(tiny_config, tiny_records, tmp_path / "run", next_sentence=False, optimization={"num_train_steps": 1})
+    assert (tmp_path / "run/final_model/vocab.txt").read_text() == "[PAD]\n"
+    manifest["vocabulary"]["size"] = 101
+    (tmp_path / "tiny.tfrecord.manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BertError, match="was made with a vocabulary of 101; vocab_size in .* is 100"):
+        run(tiny_config, tiny_records, tmp_path / "run", next_sentence=False)
 
 
 def test_folder_of_another_run_is_refused(trained, tmp_path):
