@@ -122,7 +122,7 @@ def check(files, schema, vocab_size, first=64):
 
 
 def manifest_of(file):
-    """What `create_pretraining_data` noted about a file of records: its manifest as a dict, or {} where there is none."""
+    """What `create_pretraining_data` noted about a file of records: its manifest, or {} without one."""
     path = f"{_SHARD.sub('', file)}.manifest.json"
     return read_json(path) if tf.io.gfile.exists(path) else {}
 

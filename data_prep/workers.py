@@ -139,7 +139,8 @@ class Workers:
         paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         if _ROOT not in paths:
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_ROOT, *paths]))
-        multiprocessing.set_forkserver_preload(["data_prep.pretraining_job"])
+        # foundation first: it imports TensorFlow without its notices.
+        multiprocessing.set_forkserver_preload(["foundation", "data_prep.pretraining_job"])
         self._start_pool("forkserver")
 
     def _start_pool(self, start_method):

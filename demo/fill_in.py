@@ -82,7 +82,7 @@ class BlankFiller:
         ids, starts, ends = self.tokenizer.encode_with_offsets(sentence)
         tokens = vocabulary.tokens_of(ids)
         whole = [index for index, token in enumerate(tokens)
-                 if token.isalpha() and len(token) > 2 and not (tokens + ["."])[index + 1].startswith("##")]
+                 if token.isalpha() and len(token) > 2 and not [*tokens, "."][index + 1].startswith("##")]
         if not whole:
             return None
         index = int(rng.choice(whole))

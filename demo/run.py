@@ -25,7 +25,7 @@ from training.settings import HardwareSettings, LoopSettings, OptimizationSettin
 
 flags.DEFINE_string("output_dir", "demo_output", "Folder for all that is made.")
 flags.DEFINE_string("corpus", None, "Folder of .txt files to train on; Python's documentation where not given.")
-flags.DEFINE_integer("num_train_steps", 4000, "Updates; the learning rate falls to zero at the last.", lower_bound=1)
+flags.DEFINE_integer("num_train_steps", 3000, "Updates; the learning rate falls to zero at the last.", lower_bound=1)
 flags.DEFINE_integer("vocab_size", 4000, "Word pieces to learn.")
 
 # One document in so many is kept from training, for evaluation and for the blanks.
@@ -125,7 +125,7 @@ def conclude(folder, report, entropy, seconds):
     say("Done")
     print(f"Masked-word loss on documents held out: {figures['masked_lm_loss']:.2f} nats, "
           f"accuracy {figures['masked_lm_accuracy']:.1%}.\n"
-          f"Unigram entropy of the corpus:          {entropy:.2f} nats, what guessing without the context would cost.\n")
+          f"Unigram entropy of the corpus:          {entropy:.2f} nats, the cost of guessing without the context.\n")
     files.write_json(f"{folder}/summary.json", {**figures, "unigram_entropy": entropy, "seconds": round(seconds)})
     for name, what in (("corpus.txt", "the documents"), ("vocab.txt", "the vocabulary"),
                        ("train.tfrecord", "records trained on"), ("held_out.tfrecord", "records held out"),

@@ -1,7 +1,7 @@
 """Imports TensorFlow without its page of notices.
 
-Its C++ side writes them before any log level is read, so they are caught on the file descriptor. What is no known notice is
-passed on, and errors at run time still show.
+Its C++ side writes them before any log level is read, so they are caught on the file descriptor. What is no known
+notice is passed on, and errors at run time still show.
 """
 
 import contextlib

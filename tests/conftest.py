@@ -4,9 +4,9 @@ import json
 import os
 import pathlib
 
-# Each pytest-xdist worker is a process of its own; one thread a pool keeps two workers from fighting over two cores.
+# Each pytest-xdist worker is a process of its own; one thread an operation keeps two workers from fighting over two
+# cores. Operations of two replicas that wait for each other need threads of their own, so their number stays.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
-os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -33,8 +33,8 @@ class RecordSource:
 def training_batches(source, global_batch_size, seed, *, first_batch=0, shuffle_buffer=1000):
     """Makes the endless stream of training batches.
 
-    Epochs follow one another without a short batch between them. Each has its own order of files and, within a window of
-    `shuffle_buffer` records, of records; `create_pretraining_data` has shuffled them over the whole corpus before.
+    Epochs follow one another without a short batch between them. Each has its own order of files and, within a window
+    of `shuffle_buffer` records, of records; `create_pretraining_data` has shuffled them over the whole corpus before.
 
     Args:
         source: RecordSource.

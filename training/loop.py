@@ -1,7 +1,7 @@
 """The training loop, the only one: calls of several steps, reports, checkpoints, resume, a clean stop.
 
-The state of a run is its variables and its step; the order of records and the dropout masks follow from seed and step. So
-a run that is killed and started again goes on from its newest checkpoint to the same weights.
+The state of a run is its variables and its step; the order of records and the dropout masks follow from seed and step.
+So a run that is killed and started again goes on from its newest checkpoint to the same weights.
 """
 
 import contextlib
@@ -71,7 +71,7 @@ class TrainLoop:
                 if self._agreed_to_stop() and now < last_step:
                     prefix = self.directory.save(now, self.state)
                     self.reporter.flush()
-                    raise Stopped(f"Stopped at step {now:,} as asked; saved {prefix}. The same command goes on from there.")
+                    raise Stopped(f"Stopped at step {now:,} as asked; saved {prefix}. The same command goes on.")
         self.reporter.flush()
 
     def _one_call(self, iterator, now, last_step):

@@ -1,4 +1,4 @@
-"""What the person watching a run sees: lines on the console, TensorBoard scalars, `metrics.jsonl`, `eval_results.txt`."""
+"""What the person watching a run sees: console lines, TensorBoard scalars, `metrics.jsonl`, `eval_results.txt`."""
 
 import json
 import time
@@ -47,16 +47,20 @@ class Reporter:
         steps, seconds = step - self._last_step, max(now - self._last_time, 1e-9)
         self._last_step, self._last_time = step, now
         rate = seconds / steps
-        # The first window holds the compilation: the second starts afresh. After that, half old and half new is steady.
         self._windows += 1
-        self._seconds_per_step = rate if self._windows <= 2 else (self._seconds_per_step + rate) / 2
+        line = f"step {step:>{len(f'{self.total_steps:,}')},}/{self.total_steps:,}  {_line(figures)}"
+        if self._windows == 1:
+            # This window holds the compilation: its speed says nothing about the rest.
+            self.say(f"{line}  ({seconds:.0f} s, compilation included)")
+            self._record("train", step, figures)
+            return
+        # Half old, half new is steady.
+        self._seconds_per_step = rate if self._windows == 2 else (self._seconds_per_step + rate) / 2
         examples = self.examples_per_step / rate
-        speed = {"examples_per_second": examples, "tokens_per_second": examples * self.tokens_per_example}
+        tokens = examples * self.tokens_per_example
         left = duration((self.total_steps - step) * self._seconds_per_step)
-        width = len(f"{self.total_steps:,}")
-        self.say(f"step {step:>{width},}/{self.total_steps:,}  {_line(figures)}  "
-                 f"{examples:,.1f} examples/s  {speed['tokens_per_second']:,.0f} tokens/s  left {left}")
-        self._record("train", step, {**figures, **speed})
+        self.say(f"{line}  {examples:,.1f} examples/s  {tokens:,.0f} tokens/s  left {left}")
+        self._record("train", step, {**figures, "examples_per_second": examples, "tokens_per_second": tokens})
 
     def evaluation(self, step, figures):
         """Reports an evaluation and writes it to eval_results.txt, one `key = value` a line as the release does."""

@@ -155,7 +155,7 @@ def newest_weights(path):
         saved = RunDirectory(path, writable=False).checkpoints()
         if saved:
             return saved[-1][1]
-    raise BertError(f"{path}: no checkpoint there (--init_checkpoint takes a prefix such as bert_model.ckpt, or a folder).")
+    raise BertError(f"{path}: no checkpoint there. --init_checkpoint takes a prefix, as bert_model.ckpt, or a folder.")
 
 
 def assign(variables, reader, prefix):

@@ -1,4 +1,4 @@
-"""Where a run computes: one device, several devices, several machines or a TPU, and the defaults that follow from it."""
+"""Where a run computes: one device, several devices, several machines or a TPU, and the defaults that follow."""
 
 import dataclasses
 import json

@@ -1,5 +1,7 @@
 """The order of records: by seed, from any batch on, the same however many workers read."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -60,7 +62,7 @@ def test_workers_and_replicas_share_the_global_batch_in_order(source):
     parts = [numbers(make(context(2, worker, 2)), 6) for worker in range(2)]
     for index, batch in enumerate(whole):
         slices = [parts[worker][2 * index + replica] for worker in range(2) for replica in range(2)]
-        assert sum(slices, []) == batch
+        assert [number for part in slices for number in part] == batch
 
 
 def test_evaluation_reads_each_record_once_and_fills_the_last_batch(source):
@@ -78,7 +80,7 @@ def test_evaluation_stops_after_the_most_batches_allowed(source):
 
 def test_damaged_file_and_record_are_named(source, tmp_path):
     damaged = tmp_path / "damaged.tfrecord"
-    content = bytearray(open(source.files[0], "rb").read())
+    content = bytearray(pathlib.Path(source.files[0]).read_bytes())
     content[len(content) // 2] ^= 0xFF
     damaged.write_bytes(content)
     error = input_pipeline.describe_read_error(

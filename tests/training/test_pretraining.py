@@ -152,7 +152,8 @@ def test_sequences_over_the_model_s_positions_are_refused(tiny_config, tmp_path)
 
 def test_records_of_another_vocabulary_are_refused(tiny_config, tmp_path):
     records = write_records(tmp_path / "large.tfrecord", tiny_arrays(vocab_size=5000))
-    with pytest.raises(BertError, match=r"large.tfrecord, record 0: token id \d+ does not fit the model's vocabulary of 100"):
+    message = r"large.tfrecord, record 0: token id \d+ does not fit the model's vocabulary of 100"
+    with pytest.raises(BertError, match=message):
         run(tiny_config, records, tmp_path / "run")
 
 
@@ -184,7 +185,7 @@ def test_manifest_of_the_records_says_which_vocabulary_and_which_task(tiny_confi
     assert (tmp_path / "run/final_model/vocab.txt").read_text() == "[PAD]\n"
     manifest["vocabulary"]["size"] = 101
     (tmp_path / "tiny.tfrecord.manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(BertError, match="was made with a vocabulary of 101; vocab_size in .* is 100"):
+    with pytest.raises(BertError, match=r"was made with a vocabulary of 101; vocab_size in .* is 100"):
         run(tiny_config, tiny_records, tmp_path / "run", next_sentence=False)
 
 

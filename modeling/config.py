@@ -1,0 +1,171 @@
+"""What a BERT is in numbers: the configuration, its JSON file, and the sizes that were published."""
+
+import dataclasses
+
+from foundation import files
+from foundation.errors import BertError
+
+ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh")
+
+# What other programs call the same curves: Hugging Face writes the tanh form of GELU under these names.
+_ACTIVATION_SYNONYMS = {"gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu"}
+
+# Fields that the release's JSON does not hold: written only where they differ from their default.
+_ADDED_FIELDS = ("layer_norm_eps", "causal")
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig:
+    """Sizes and rates of one model, under the release's names.
+
+    Attributes:
+        vocab_size: rows of the word embedding table.
+        hidden_size: width of every token's vector.
+        num_hidden_layers: encoder layers.
+        num_attention_heads: heads a layer; divides `hidden_size`.
+        intermediate_size: width inside the feed-forward part.
+        hidden_act: "gelu" (the tanh form, as the release computes it), "gelu_erf", "relu" or "tanh".
+        hidden_dropout_prob: dropout of embeddings and of each residual branch.
+        attention_probs_dropout_prob: dropout of attention probabilities.
+        max_position_embeddings: the longest sequence.
+        type_vocab_size: segment ids.
+        initializer_range: standard deviation of the truncated normal initialiser.
+        layer_norm_eps: added to the variance.
+        causal: a token attends only to itself and those before it (the left-to-right model of the paper's table 5).
+
+    Raises:
+        BertError: a value that no model can have.
+    """
+
+    vocab_size: int
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+    causal: bool = False
+
+    def __post_init__(self):
+        problem = _first_problem(self)
+        if problem:
+            raise BertError(f"BERT configuration: {problem}")
+
+    @classmethod
+    def from_dict(cls, values, source="BERT configuration"):
+        """Reads the release's (or Hugging Face's) keys; keys that say nothing about the model are ignored.
+
+        Args:
+            values: dict of the JSON file.
+            source: what a message names as the place of a mistake.
+
+        Raises:
+            BertError: `vocab_size` is missing, or a value is wrong; names the source and the key.
+        """
+        if not isinstance(values, dict):
+            raise BertError(f"{source}: holds {_kind(values)} where the configuration is one JSON object.")
+        if "vocab_size" not in values:
+            raise BertError(f"{source}: the key vocab_size is missing.")
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        known = {key: _coerced(fields[key], value) for key, value in values.items() if key in fields}
+        if isinstance(act := known.get("hidden_act"), str):
+            known["hidden_act"] = _ACTIVATION_SYNONYMS.get(act, act)
+        try:
+            return cls(**known)
+        except BertError as error:
+            raise BertError(str(error).replace("BERT configuration", source, 1)) from None
+
+    @classmethod
+    def from_json_file(cls, path):
+        """Reads `bert_config.json`. Raises BertError naming the file and the key of a mistake."""
+        return cls.from_dict(files.read_json(path), source=path)
+
+    def to_dict(self):
+        """The release's keys; a key of this project's own only where its value is not the default."""
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        values = dataclasses.asdict(self)
+        return {k: v for k, v in values.items() if k not in _ADDED_FIELDS or v != defaults[k]}
+
+    def to_json_file(self, path):
+        """Writes `bert_config.json`, atomically."""
+        files.write_json(path, self.to_dict())
+
+    def replace(self, **changes):
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def head_size(self):
+        """Width of one attention head."""
+        return self.hidden_size // self.num_attention_heads
+
+
+def _kind(value):
+    return {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number")
+
+
+def _coerced(field, value):
+    """JSON writers differ in 0 and 0.0: whole numbers are accepted for rates."""
+    if field.type in (float, "float") and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def _first_problem(config):
+    """The first thing wrong with a configuration, as one sentence, or None."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        # type() and not isinstance: JSON's true is an int to Python.
+        if type(value) is not field.type:
+            return f"{field.name} is {value!r}, not {_TYPE_NAMES[field.type]}."
+        if field.type is int and value < (0 if field.name == "num_hidden_layers" else 1):
+            return f"{field.name} is {value}; it must be at least 1."
+    for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+        if not 0.0 <= getattr(config, name) < 1.0:
+            return f"{name} is {getattr(config, name)}; it must be in [0, 1)."
+    for name in ("initializer_range", "layer_norm_eps"):
+        if not getattr(config, name) > 0.0:
+            return f"{name} is {getattr(config, name)}; it must be positive."
+    if config.hidden_size % config.num_attention_heads:
+        return (
+            f"hidden_size {config.hidden_size} is not a multiple of num_attention_heads {config.num_attention_heads}."
+        )
+    if config.hidden_act not in ACTIVATIONS:
+        return f"hidden_act is {config.hidden_act!r}; known are {', '.join(ACTIVATIONS)}."
+    return None
+
+
+_TYPE_NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+
+
+def _sized(layers, hidden, heads):
+    return BertConfig(
+        vocab_size=30522,
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * hidden,
+    )
+
+
+# Named sizes, with the uncased vocabulary: `PRESETS["mini"].replace(vocab_size=16000)`.
+PRESETS = {
+    # The released miniatures (Turc et al. 2019).
+    "tiny": _sized(2, 128, 2),
+    "mini": _sized(4, 256, 4),
+    "small": _sized(4, 512, 8),
+    "medium": _sized(8, 512, 8),
+    # The paper's two.
+    "base": _sized(12, 768, 12),
+    "large": _sized(24, 1024, 16),
+    # The paper's table 6, beside base and large.
+    "table6_3_768_12": _sized(3, 768, 12),
+    "table6_6_768_3": _sized(6, 768, 3),
+    "table6_6_768_12": _sized(6, 768, 12),
+    "table6_12_1024_16": _sized(12, 1024, 16),
+}

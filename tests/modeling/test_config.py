@@ -1,0 +1,79 @@
+import json
+
+import pytest
+
+from foundation.errors import BertError
+from modeling.config import PRESETS, BertConfig
+
+SMALL = {"vocab_size": 100, "hidden_size": 8, "num_attention_heads": 2}
+
+
+def written(tmp_path, values):
+    path = tmp_path / "bert_config.json"
+    path.write_text(json.dumps(values))
+    return str(path)
+
+
+def test_released_file_comes_back_key_for_key(golden, tmp_path):
+    source = golden / "model/bert_config.json"
+    BertConfig.from_json_file(str(source)).to_json_file(str(tmp_path / "x/bert_config.json"))
+    assert json.loads((tmp_path / "x/bert_config.json").read_text()) == json.loads(source.read_text())
+
+
+def test_own_fields_survive_the_file_when_they_differ_from_the_default(tmp_path):
+    config = BertConfig(**SMALL, causal=True, layer_norm_eps=1e-6)
+    config.to_json_file(str(tmp_path / "c.json"))
+    assert BertConfig.from_json_file(str(tmp_path / "c.json")) == config
+
+
+def test_keys_of_other_programs_are_ignored_and_their_tanh_gelu_is_ours(tmp_path):
+    extra = {**SMALL, "model_type": "bert", "architectures": ["x"], "pad_token_id": 0, "hidden_act": "gelu_new"}
+    assert BertConfig.from_json_file(written(tmp_path, extra)).hidden_act == "gelu"
+
+
+def test_whole_number_is_accepted_for_a_rate(tmp_path):
+    config = BertConfig.from_json_file(written(tmp_path, {**SMALL, "hidden_dropout_prob": 0}))
+    assert config.hidden_dropout_prob == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"hidden_size": 9}, ("hidden_size 9", "num_attention_heads 2")),
+        ({"hidden_size": "8"}, ("hidden_size", "'8'", "whole number")),
+        ({"num_hidden_layers": 1.5}, ("num_hidden_layers", "1.5")),
+        ({"vocab_size": 0}, ("vocab_size is 0",)),
+        ({"vocab_size": True}, ("vocab_size is True",)),
+        ({"hidden_dropout_prob": 1.0}, ("hidden_dropout_prob is 1.0", "[0, 1)")),
+        ({"initializer_range": 0.0}, ("initializer_range", "positive")),
+        ({"hidden_act": "swish"}, ("hidden_act", "'swish'", "gelu")),
+        ({"hidden_act": ["gelu"]}, ("hidden_act", "string")),
+    ],
+)
+def test_wrong_value_names_file_and_key(tmp_path, changes, words):
+    path = written(tmp_path, {**SMALL, **changes})
+    with pytest.raises(BertError) as error:
+        BertConfig.from_json_file(path)
+    assert all(word in str(error.value) for word in (path, *words))
+    assert "\n" not in str(error.value)
+
+
+def test_missing_vocabulary_size_names_the_key(tmp_path):
+    with pytest.raises(BertError, match="vocab_size is missing"):
+        BertConfig.from_json_file(written(tmp_path, {"hidden_size": 8}))
+
+
+def test_file_that_is_no_object_is_refused(tmp_path):
+    with pytest.raises(BertError, match="a list where"):
+        BertConfig.from_json_file(written(tmp_path, [1]))
+
+
+def test_presets_have_the_published_parameter_counts():
+    def encoder_parameters(c):
+        layer = 4 * c.hidden_size**2 + 2 * c.hidden_size * c.intermediate_size + 9 * c.hidden_size + c.intermediate_size
+        tables = (c.vocab_size + c.max_position_embeddings + c.type_vocab_size + 2) * c.hidden_size
+        return tables + c.num_hidden_layers * layer + c.hidden_size**2 + c.hidden_size
+
+    millions = {name: round(encoder_parameters(config) / 1e6, 1) for name, config in PRESETS.items()}
+    published = {"tiny": 4.4, "mini": 11.2, "small": 28.8, "medium": 41.4, "base": 109.5, "large": 335.1}
+    assert {name: millions[name] for name in published} == published
