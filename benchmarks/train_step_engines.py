@@ -70,31 +70,31 @@ def useful_flops(size, real_tokens):
 
 
 def ours(size, batches):
-    """This project: bfloat16 compute, graph without XLA, padding skipped, AdamW as released."""
+    """This project's own step, as run_pretraining.py makes it: bfloat16 compute, no XLA, padding skipped, AdamW."""
     import tensorflow as tf
 
-    from modeling import objective
     from modeling.config import PRESETS
-    from modeling.models import PretrainingModel, named_variables
-    from training.optimization import AdamWeightDecay, clip_by_global_norm
+    from modeling.models import PretrainingModel
+    from training import strategy
+    from training.optimization import make_optimizer
+    from training.pretraining import PretrainingObjective
+    from training.settings import HardwareSettings, OptimizationSettings
+    from training.step import TrainStep
 
-    model = PretrainingModel(PRESETS[size], skip_padding=True, dtype="mixed_bfloat16")
-    variables = {name: variable.value for name, variable in named_variables(model).items()}
-    optimizer = AdamWeightDecay()
-    optimizer.build(variables)
-    trainable = list(variables.values())
+    placement = strategy.create(HardwareSettings(precision="bfloat16", xla="false"))
+    settings = OptimizationSettings(num_train_steps=1_000_000)
+    with placement.strategy.scope():
+        objective = PretrainingObjective(PretrainingModel(PRESETS[size], skip_padding=True, dtype=placement.dtype))
+        optimizer = make_optimizer(settings)
+        optimizer.build(objective.variables)
+    train = TrainStep(placement, objective, optimizer, lambda step: 1e-4, settings, seed=7)
 
     @tf.function(reduce_retracing=True)
     def step(features, index):
-        with tf.GradientTape() as tape:
-            outputs = model(features, dropout_seed=tf.stack([7, index]))
-            loss = objective.total_loss(objective.pretraining_sums(outputs, features))
-        gradients, _ = clip_by_global_norm(tape.gradient(loss, trainable), 1.0)
-        optimizer.apply(gradients, 1e-4)
-        return loss
+        return placement.strategy.run(train.update, args=(features, index))
 
     batches = [{name: tf.constant(value) for name, value in batch.items()} for batch in batches]
-    return lambda index: float(step(batches[index % len(batches)], tf.constant(index)))
+    return lambda index: float(step(batches[index % len(batches)], tf.constant(index, tf.int64))[0])
 
 
 def torch(size, batches):

@@ -41,11 +41,18 @@ def assert_same_run(folder, expected):
         assert losses(folder)[step] == pytest.approx(loss, abs=TOLERANCE)
 
 
-def test_two_mirrored_devices_train_as_one(shared, tmp_path):
+@pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
+def test_two_mirrored_devices_train_as_one(shared, tmp_path, optimizer):
     config, records, single = shared
-    values = settings(config, records, tmp_path / "run", hardware={"strategy": "mirrored", "precision": "float32"},
-                      loop={"iterations_per_loop": 2})
-    assert "2 CPU replicas" in finish(start(values, logical_devices=2))
+
+    def values(folder, **hardware):
+        return settings(config, records, folder, hardware=hardware, loop={"iterations_per_loop": 2},
+                        optimization={"optimizer": optimizer})
+
+    if optimizer == "lamb":
+        single = tmp_path / "single"
+        pretraining.run(from_dict(values(single)))
+    assert "2 CPU replicas" in finish(start(values(tmp_path / "run", strategy="mirrored"), logical_devices=2))
     assert_same_run(tmp_path / "run", single)
 
 
