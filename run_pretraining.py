@@ -17,6 +17,7 @@ training_flags.define_model()
 training_flags.define_hardware()
 training_flags.define_optimization()
 training_flags.define_loop()
+flags.adopt_module_key_flags(training_flags)  # --help shows them too
 flags.DEFINE_string("input_file", None, "TFRecords to train on: files or globs, separated by commas.")
 flags.DEFINE_string("eval_input_file", None, "Held-out TFRecords for --do_eval; --input_file where not given.")
 flags.DEFINE_string("vocab_file", None, "Copied into the final model; vocab.txt beside the records where not given.")

@@ -136,7 +136,7 @@ def write_piece(unit, folder, store_folder, plan_file, vocab_file, settings):
     blocks = InstanceBlocks(store_folder, plan_file, Vocabulary.from_file(vocab_file), settings)
     counts = dict.fromkeys(("instances", "tokens", "predictions", "random", "full"), 0)
     path = os.path.join(folder, f"{name}.tfrecord")
-    with files.atomic(path) as temporary, _size_limited(path), tf.io.TFRecordWriter(temporary) as writer:
+    with files.atomic(path) as temporary, tf.io.TFRecordWriter(temporary) as writer:
         for number in range(begin // BLOCK_ROWS, -(-end // BLOCK_ROWS)):
             first = number * BLOCK_ROWS
             wanted = slice(max(begin - first, 0), end - first)
@@ -163,7 +163,7 @@ def join_pieces(unit, folder):
     """
     _, path, pieces, number_of_records = unit
     digest, size = hashlib.sha256(), 0
-    with files.atomic(path) as temporary, _size_limited(path), tf.io.gfile.GFile(temporary, "wb") as output:
+    with files.atomic(path) as temporary, tf.io.gfile.GFile(temporary, "wb") as output:
         for piece in pieces:
             with open(os.path.join(folder, f"{piece}.tfrecord"), "rb") as source:
                 while chunk := source.read(_COPY_BYTES):
@@ -171,12 +171,3 @@ def join_pieces(unit, folder):
                     output.write(chunk)
                     size += len(chunk)
     return {"records": number_of_records, "bytes": size, "sha256": digest.hexdigest()}
-
-
-@contextlib.contextmanager
-def _size_limited(path):
-    """Says plainly what TensorFlow reports when a file outgrows what its file system or the process may write."""
-    try:
-        yield
-    except tf.errors.OutOfRangeError as error:
-        raise BertError(f"{path}: cannot grow further ({error.message}). Write more and smaller files.") from None

@@ -12,6 +12,7 @@ from foundation.errors import BertError
 
 # What a file system says when it cannot take any more bytes.
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+_NO_ROOM_SAID = ("no space left", "file too large", "disk quota")
 
 
 def is_remote(path):
@@ -122,12 +123,12 @@ def writing(path):
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EISDIR):
             raise BertError(f"{path}: cannot be written ({error.strerror}).") from None
         raise
-    except tf.errors.ResourceExhaustedError as error:
-        if "space" not in error.message.lower():
-            raise
-        raise BertError(f"{path}: no room left on the disk. Free some and run the same command again.") from None
     except (tf.errors.PermissionDeniedError, tf.errors.FailedPreconditionError) as error:
         raise BertError(f"{path}: cannot be written ({error.message}).") from None
+    except tf.errors.OpError as error:
+        if not any(reason in error.message.lower() for reason in _NO_ROOM_SAID):
+            raise
+        raise BertError(f"{path}: no room left on the disk. Free some and run the same command again.") from None
 
 
 def make_folder(path):

@@ -57,7 +57,8 @@ def test_file_appears_whole_or_not_at_all(tmp_path):
 
 
 @pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "No space left on device"),
-                                     tf.errors.ResourceExhaustedError(None, None, "x; No space left on device")])
+                                     tf.errors.ResourceExhaustedError(None, None, "x; No space left on device"),
+                                     tf.errors.OutOfRangeError(None, None, "x; File too large")])
 def test_full_disk_is_one_plain_line_and_leaves_nothing(tmp_path, failure):
     with pytest.raises(BertError, match=r"a.txt: no room left on the disk"), files.atomic(str(tmp_path / "a.txt")):
         raise failure
