@@ -5,7 +5,6 @@ whose masks depend on the seed and the block's number alone; so the same records
 they are shared among workers and files.
 """
 
-import contextlib
 import hashlib
 import os
 
@@ -19,7 +18,6 @@ from data_prep.memory_maps import MappedArray
 from data_prep.permutation import Permutation
 from data_prep.sentence_pairs import PLAN_ROW
 from foundation import files
-from foundation.errors import BertError
 from tokenization.vocabulary import Vocabulary
 
 # Part of what defines the output: masks are drawn by the block.

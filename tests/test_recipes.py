@@ -13,8 +13,8 @@ LETTERS = "abcdefghij"
 
 def test_two_phases_are_one_schedule(repository, tmp_path):
     generator = random.Random(0)
-    sentences = [" ".join(generator.choices(LETTERS, k=12)) for _ in range(120)]
-    (tmp_path / "corpus.txt").write_text("\n\n".join("\n".join(sentences[i : i + 20]) for i in range(0, 120, 20)) + "\n")
+    documents = ["\n".join(" ".join(generator.choices(LETTERS, k=12)) for _ in range(20)) for _ in range(6)]
+    (tmp_path / "corpus.txt").write_text("\n\n".join(documents) + "\n")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
     (tmp_path / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
     BertConfig(len(vocabulary), 16, 1, 2, 32, max_position_embeddings=64).to_json_file(str(tmp_path / "config.json"))

@@ -44,7 +44,7 @@ class TrainLoop:
         self.evaluate = evaluate
         self._steps_per_call = 1
         self._stop_asked = False
-        self._any_machine = _any_replica(placement.strategy)
+        self._agree = _mean_over_machines(placement)
 
     def run(self, dataset, first_step, last_step):
         """Makes updates number `first_step` + 1 to `last_step`.
@@ -82,7 +82,8 @@ class TrainLoop:
         except tf.errors.OpError as error:
             raise input_pipeline.describe_read_error(error, self.source.files) from None
         self._require_finite(rows, now)
-        self._adapt(count, time.monotonic() - started, first=self._steps_per_call == 1)
+        # Machines must make calls of one length, so they agree on how long the last one took.
+        self._adapt(count, self._agree(time.monotonic() - started), first=self._steps_per_call == 1)
         now += count
         sums = dict(zip(self.step.names, rows.sum(axis=0, dtype=np.float64)))
         norm = sums.pop("gradient_norm") / count
@@ -146,23 +147,23 @@ class TrainLoop:
 
     def _agreed_to_stop(self):
         """Whether any machine was asked to stop; all of them must leave the loop together."""
-        if self.placement.num_workers == 1:
-            return self._stop_asked
-        return self._any_machine(self._stop_asked)
+        return self._agree(self._stop_asked) > 0
 
 
-def _any_replica(strategy):
-    """A function from this machine's flag to whether any machine's is set."""
+def _mean_over_machines(placement):
+    """A function from this machine's number to the mean of all machines', the same on each."""
+    if placement.num_workers == 1:
+        return float
 
-    def one(flag):
+    def one(number):
         # A value made on the replica's device: an all-reduce asks its arguments where they are.
-        return tf.distribute.get_replica_context().all_reduce("SUM", tf.identity(flag))
+        return tf.distribute.get_replica_context().all_reduce("MEAN", tf.identity(number))
 
     @tf.function
-    def total(flag):
-        return strategy.experimental_local_results(strategy.run(one, args=(flag,)))[0]
+    def mean(number):
+        return placement.strategy.experimental_local_results(placement.strategy.run(one, args=(number,)))[0]
 
-    return lambda flag: bool(total(tf.constant(float(flag))) > 0)
+    return lambda number: float(mean(tf.constant(float(number))))
 
 
 def _round_down(number):

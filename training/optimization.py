@@ -56,14 +56,18 @@ class Optimizer(tf.Module):
         weight_decay: decoupled; times the rate.
         beta_1, beta_2: decay of m and v.
         epsilon: added to the root of v.
-        bias_correction: whether m and v are corrected for their start at zero.
+        bias_correction: whether m and v are corrected for their start at zero; None for the algorithm's own habit.
         exclude: regular expressions; a variable whose name one of them is found in does not decay.
     """
 
-    def __init__(self, weight_decay, beta_1, beta_2, epsilon, bias_correction, exclude):
+    CORRECTS_BIAS = None
+
+    def __init__(self, weight_decay=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-6, bias_correction=None,
+                 exclude=NO_DECAY):
         super().__init__()
         self.weight_decay, self.beta_1, self.beta_2, self.epsilon = weight_decay, beta_1, beta_2, epsilon
-        self.bias_correction, self.exclude = bias_correction, exclude
+        self.bias_correction = self.CORRECTS_BIAS if bias_correction is None else bias_correction
+        self.exclude = exclude
         self._names, self._variables, self._m, self._v = [], [], [], []
 
     def build(self, named_variables):
@@ -127,16 +131,7 @@ class Optimizer(tf.Module):
 class AdamWeightDecay(Optimizer):
     """Adam with decoupled weight decay, as released: epsilon outside the root, no bias correction by default."""
 
-    def __init__(
-        self,
-        weight_decay=0.01,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        bias_correction=False,
-        exclude=NO_DECAY,
-    ):
-        super().__init__(weight_decay, beta_1, beta_2, epsilon, bias_correction, exclude)
+    CORRECTS_BIAS = False
 
     def _update(self, variable, m, v, gradient, rate, count, decays):
         if decays:
@@ -164,16 +159,7 @@ class Lamb(Optimizer):
     Decay is inside the trust ratio; a variable that is excluded from decay has no trust ratio either.
     """
 
-    def __init__(
-        self,
-        weight_decay=0.01,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        bias_correction=True,
-        exclude=NO_DECAY,
-    ):
-        super().__init__(weight_decay, beta_1, beta_2, epsilon, bias_correction, exclude)
+    CORRECTS_BIAS = True
 
     def _update(self, variable, m, v, gradient, rate, count, decays):
         beta_1_power, beta_2_power = self._powers(count)

@@ -6,6 +6,7 @@ For what only a fresh process can have: several logical devices, a place in a cl
 import dataclasses
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -38,6 +39,16 @@ def start(values, logical_devices=1, environment=None):
     return subprocess.Popen(
         [sys.executable, "-m", "tests.training.pretraining_process", json.dumps(values), str(logical_devices)],
         env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def start_cluster(values, machines):
+    """Starts a process for each machine of a cluster on loopback; returns the Popens, the first machine's first."""
+    listening = [socket.create_server(("localhost", 0)) for _ in range(machines)]
+    cluster = {"worker": [f"localhost:{each.getsockname()[1]}" for each in listening]}
+    for each in listening:
+        each.close()
+    return [start(values, environment={"TF_CONFIG": json.dumps(
+        {"cluster": cluster, "task": {"type": "worker", "index": index}})}) for index in range(machines)]
 
 
 def finish(process):

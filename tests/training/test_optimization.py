@@ -138,6 +138,15 @@ def test_clip_leaves_small_gradients_and_scales_large_ones_together():
     assert ([float(g[0]) for g in large], float(norm)) == (pytest.approx([0.6, 0.8]), pytest.approx(5.0))
 
 
+def test_clipped_gradients_are_the_release_s(golden):
+    recorded = np.load(golden / "model/golden_grads.npz")
+    names = [key.removeprefix("clipped/") for key in recorded.files if key.startswith("clipped/")]
+    assert len(names) == 62
+    clipped, _ = clip_by_global_norm([tf.constant(recorded[f"grad/{name}"]) for name in names], 1.0)
+    for name, gradient in zip(names, clipped):
+        np.testing.assert_allclose(gradient, recorded[f"clipped/{name}"], rtol=1e-5, atol=1e-8, err_msg=name)
+
+
 def test_clip_by_zero_leaves_gradients_alone():
     gradients, norm = clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], 0.0)
     assert ([float(g[0]) for g in gradients], float(norm)) == ([3.0, 4.0], 5.0)

@@ -9,7 +9,7 @@ import pytest
 
 from modeling.checkpoints import google
 from tests.conftest import TINY_CONFIG, tiny_arrays, write_records
-from tests.training.pretraining_process import finish, from_dict, settings, start
+from tests.training.pretraining_process import finish, from_dict, settings, start, start_cluster
 from training import pretraining, reporting
 
 STEPS = 400
@@ -72,3 +72,15 @@ def test_sigterm_saves_before_it_ends_and_the_same_command_goes_on(shared, tmp_p
     assert stopped < STEPS
     assert f"Going on from step {stopped}" in finish(start(command(tmp_path)))
     assert_same_end(tmp_path, whole)
+
+
+def test_sigterm_of_one_machine_stops_all_of_them_at_one_step(shared, tmp_path):
+    _, command = shared
+    first, second = start_cluster(command(tmp_path), 2)
+    wait_for_checkpoint(tmp_path, first, 20)
+    second.send_signal(signal.SIGTERM)
+    stopped = [process.communicate(timeout=120)[0].rsplit("Stopped at step ", 1)[1].split()[0]
+               for process in (first, second)]
+    assert stopped[0] == stopped[1]
+    assert (tmp_path / f"model.ckpt-{stopped[0]}.index").exists()
+    assert int(stopped[0]) < STEPS

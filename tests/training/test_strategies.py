@@ -1,13 +1,12 @@
 """One device, two devices, two machines, micro-batches: the same losses and the same weights."""
 
 import json
-import socket
 
 import numpy as np
 import pytest
 
 from modeling.checkpoints import google
-from tests.training.pretraining_process import finish, from_dict, settings, start
+from tests.training.pretraining_process import finish, from_dict, settings, start, start_cluster
 from training import pretraining, reporting
 
 TOLERANCE = 5e-5
@@ -59,9 +58,7 @@ def test_two_mirrored_devices_train_as_one(shared, tmp_path, optimizer):
 def test_two_machines_train_as_one_and_only_the_first_writes(shared, tmp_path):
     config, records, single = shared
     values = settings(config, records, tmp_path / "run", loop={"iterations_per_loop": 2}, do_eval=True)
-    cluster = {"worker": [f"localhost:{port}" for port in free_ports(2)]}
-    workers = [start(values, environment={"TF_CONFIG": json.dumps(
-        {"cluster": cluster, "task": {"type": "worker", "index": index}})}) for index in range(2)]
+    workers = start_cluster(values, 2)
     first, second = [finish(worker) for worker in workers]
     assert "2 CPU replicas on 2 machines" in first
     assert "step" not in second.splitlines()[0]
@@ -92,11 +89,3 @@ def test_steps_in_one_call_do_not_change_the_run(shared, tmp_path):
     run, expected = google.read(f"{tmp_path}/run/model.ckpt-6"), google.read(f"{single}/model.ckpt-6")
     for name in expected.names:
         np.testing.assert_allclose(run.get(name), expected.get(name), atol=1e-6, err_msg=name)
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
