@@ -22,7 +22,7 @@ def draw(run_folder, output_file, title="Pre-training", reference=None):
     from matplotlib.figure import Figure
 
     lines = read_metrics(run_folder)
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = Figure(figsize=(9, 4.5), layout="constrained")
     figure.suptitle(title)
     losses, accuracies = figure.subplots(1, 2)
     _plot(losses, lines, {"masked_lm_loss": "masked words"}, "loss, nats")
@@ -35,7 +35,7 @@ def draw(run_folder, output_file, title="Pre-training", reference=None):
     for axes in (losses, accuracies):
         axes.set_xlabel("step")
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
     picture = io.BytesIO()
     FigureCanvasAgg(figure).print_png(picture)
     with files.atomic(output_file) as temporary, tf.io.gfile.GFile(temporary, "wb") as file:

@@ -135,8 +135,9 @@ class AdamWeightDecay(Optimizer):
 
     def _update(self, variable, m, v, gradient, rate, count, decays):
         if decays:
-            # On the value before the update, which Adam's part does not read.
-            variable.assign_sub(rate * self.weight_decay * variable)
+            # On the value before the update, which Adam's part does not read. One product: fewer passes over memory
+            # than a subtraction.
+            variable.assign(variable * (1.0 - rate * self.weight_decay))
         beta_1_power, beta_2_power = self._powers(count)
         # One pass over the four arrays; powers of 0 leave m and v uncorrected.
         tf.raw_ops.ResourceApplyAdam(
