@@ -8,6 +8,7 @@ next-sentence label of 1 says that B is a random text.
 """
 
 import dataclasses
+import os
 import re
 import struct
 
@@ -112,6 +113,7 @@ def check(files, schema, vocab_size, first=64):
             names both lengths and the flag to change.
     """
     for file in files:
+        _check_size(file)
         index = -1
         for index, record in enumerate(_records(file)):
             _check_record(f"{file}, record {index}", record, schema, vocab_size)
@@ -173,6 +175,17 @@ def _records(file):
         raise BertError(f"{file}: no such file.") from None
     if position < len(pending):
         raise BertError(f"{file}, record {number}: the file ends inside this record. Copy or build it again.")
+
+
+def _check_size(file):
+    """A file cut off between two records still reads well: only its manifest tells."""
+    for output in manifest_of(file).get("outputs", ()):
+        size = tf.io.gfile.stat(file).length
+        if os.path.basename(output["name"]) == os.path.basename(file) and size != output["bytes"]:
+            raise BertError(
+                f"{file}: has {size} bytes, and {output['bytes']} by its manifest: truncated or changed. "
+                f"Copy or build it again."
+            )
 
 
 def _check_record(place, record, schema, vocab_size):

@@ -1,5 +1,7 @@
 """The record schema: written and read back, the original's records, and what is said of records that do not fit."""
 
+import json
+
 import hypothesis
 import hypothesis.extra.numpy
 import hypothesis.strategies as st
@@ -154,3 +156,16 @@ def test_count_names_the_record_a_file_is_cut_in(tmp_path):
     (tmp_path / "a").write_bytes(data[:-3])
     with pytest.raises(BertError, match="record 5: the file ends inside this record"):
         records.count([str(tmp_path / "a")])
+
+
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord-00000-of-00002"])
+def test_a_file_cut_off_between_two_records_differs_from_its_manifest(tmp_path, name):
+    serialized = records.encode_pretraining(some_instances())
+    file = write(tmp_path / name, serialized)
+    size = (tmp_path / name).stat().st_size
+    outputs = [{"name": name, "bytes": size}, {"name": "another", "bytes": 1}]
+    (tmp_path / "a.tfrecord.manifest.json").write_text(json.dumps({"outputs": outputs}))
+    records.check([file], PretrainingSchema(16, 4), 30_000)
+    write(tmp_path / name, serialized[:-1])
+    with pytest.raises(BertError, match=rf"{name}: has \d+ bytes, and {size} by its manifest: truncated or changed"):
+        records.check([file], PretrainingSchema(16, 4), 30_000)
