@@ -61,7 +61,7 @@ class Report:
     Attributes:
         step: updates made in all.
         evaluation: the last evaluation's figures, or None.
-        final_model: folder of the model, or None where the run has not come to its last step.
+        final_model: folder of the model, or None where nothing was trained.
     """
 
     step: int
@@ -208,7 +208,9 @@ class PretrainingRun:
         settings = self.settings
         if not (settings.do_train or settings.do_eval):
             raise BertError("Nothing to do: give --do_train=true, --do_eval=true, or both.")
-        config = dataclasses.replace(BertConfig.from_json_file(settings.bert_config_file), causal=settings.causal)
+        config = BertConfig.from_json_file(settings.bert_config_file)
+        # A left-to-right model stays one when it is read back from its final_model.
+        config = config.replace(causal=config.causal or settings.causal)
         if settings.max_seq_length > config.max_position_embeddings:
             raise BertError(
                 f"--max_seq_length={settings.max_seq_length} is over max_position_embeddings, "

@@ -95,6 +95,17 @@ def test_next_sentence_prediction_can_be_left_out(tiny_config, tiny_records, tmp
     assert "cls/seq_relationship/output_weights" not in google.read(str(tmp_path / "run/model.ckpt-2")).names
 
 
+def test_left_to_right_model_stays_one_when_read_back(tiny_config, tiny_records, tmp_path):
+    def evaluate(config, folder, **flags):
+        return run(config, tiny_records, folder, init_checkpoint=str(tmp_path / "run/final_model"), do_train=False,
+                   do_eval=True, **flags).evaluation
+
+    run(tiny_config, tiny_records, tmp_path / "run", causal=True, optimization={"num_train_steps": 4})
+    read_back = evaluate(tmp_path / "run/final_model/bert_config.json", tmp_path / "a")
+    assert read_back == evaluate(tiny_config, tmp_path / "b", causal=True)
+    assert read_back != evaluate(tiny_config, tmp_path / "c")
+
+
 def test_everything_can_live_on_another_file_system(tiny_config, tiny_records):
     for path in (tiny_config, tiny_records):
         tf.io.gfile.copy(str(path), f"ram://inputs/{path.name}", overwrite=True)
