@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from data_prep import split_sentences
 from data_prep.sentence_rules import SentenceSplitter, split
-from data_prep.text_blocks import TextReader, map_in_order
+from data_prep.text_blocks import TextReader
 from foundation.errors import BertError
 
 # Each text with its sentences parted by " | ".
@@ -264,13 +264,6 @@ def test_in_memory_file_system_is_read_and_written():
     split_sentences.run(["ram://split/in.txt"], "ram://split/out.txt")
     with tf.io.gfile.GFile("ram://split/out.txt") as file:
         assert file.read() == "One.\nTwo.\n"
-
-
-def test_error_in_the_first_items_is_passed_on():
-    results = map_in_order(abs, [-1, "x"], 2)
-    assert next(results) == 1
-    with pytest.raises(TypeError):
-        next(results)
 
 
 def test_command_line_from_another_folder(tmp_path, repository):
