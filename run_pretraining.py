@@ -20,7 +20,6 @@ training_flags.define_loop()
 flags.adopt_module_key_flags(training_flags)  # --help shows them too
 flags.DEFINE_string("input_file", None, "TFRecords to train on: files or globs, separated by commas.")
 flags.DEFINE_string("eval_input_file", None, "Held-out TFRecords for --do_eval; --input_file where not given.")
-flags.DEFINE_string("vocab_file", None, "Copied into the final model; vocab.txt beside the records where not given.")
 flags.DEFINE_bool("do_train", False, "Train.")
 flags.DEFINE_bool("do_eval", False, "Evaluate, after training if both are given.")
 flags.DEFINE_integer("max_seq_length", 128, "Positions of a record, as it was built.", lower_bound=1)

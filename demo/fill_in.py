@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from modeling.checkpoints import google
+from modeling.checkpoints import load
 from modeling.config import BertConfig
 from modeling.models import PretrainingModel
 from tokenization.tokenizer import Tokenizer
@@ -44,7 +44,7 @@ class BlankFiller:
         self.vocabulary = Vocabulary.from_file(f"{folder}/vocab.txt")
         self.tokenizer = Tokenizer(self.vocabulary, do_lower_case)
         self.model = PretrainingModel(BertConfig.from_json_file(f"{folder}/bert_config.json"))
-        google.load_into(self.model, f"{folder}/bert_model.ckpt")
+        load.load_into(self.model, folder)
 
     def hide_each(self, sentences, seed, guesses=3):
         """Hides one whole word of each sentence and guesses it.

@@ -21,7 +21,7 @@ from modeling.config import PRESETS
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import Vocabulary
 from training import curve, pretraining
-from training.settings import HardwareSettings, LoopSettings, OptimizationSettings, PretrainingSettings
+from training.settings import HardwareSettings, LoopSettings, OptimizationSettings, PretrainingSettings, StartSettings
 
 flags.DEFINE_string("output_dir", "demo_output", "Folder for all that is made.")
 flags.DEFINE_string("corpus", None, "Folder of .txt files to train on; Python's documentation where not given.")
@@ -92,7 +92,8 @@ def pretrain(folder, vocab_file, num_train_steps):
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     config.to_json_file(f"{folder}/bert_config.json")
     settings = PretrainingSettings(
-        bert_config_file=f"{folder}/bert_config.json", vocab_file=vocab_file, do_train=True, do_eval=True,
+        start=StartSettings(bert_config_file=f"{folder}/bert_config.json", vocab_file=vocab_file),
+        do_train=True, do_eval=True,
         input_file=f"{folder}/train.tfrecord", eval_input_file=f"{folder}/held_out.tfrecord",
         max_seq_length=_SEQ, max_predictions_per_seq=_PREDICTIONS, train_batch_size=64, eval_batch_size=64,
         hardware=HardwareSettings(),

@@ -1,17 +1,23 @@
 """What a BERT is in numbers: the configuration, its JSON file, and the sizes that were published."""
 
 import dataclasses
+import typing
 
 from foundation import files
 from foundation.errors import BertError
 
 ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh")
 
-# What other programs call the same curves: Hugging Face writes the tanh form of GELU under these names.
-_ACTIVATION_SYNONYMS = {"gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu"}
+# What Hugging Face calls the same curves. Its plain "gelu" is the erf form, where the release's is the tanh form.
+HUGGING_FACE_ACTIVATIONS = {
+    "gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu", "relu": "relu",
+    "tanh": "tanh",
+}
+# Keys that only Hugging Face's config.json has.
+_HUGGING_FACE_KEYS = ("model_type", "architectures", "transformers_version")
 
 # Fields that the release's JSON does not hold: written only where they differ from their default.
-_ADDED_FIELDS = ("layer_norm_eps", "causal")
+_ADDED_FIELDS = ("layer_norm_eps", "causal", "do_lower_case")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +38,7 @@ class BertConfig:
         initializer_range: standard deviation of the truncated normal initialiser.
         layer_norm_eps: added to the variance.
         causal: a token attends only to itself and those before it (the left-to-right model of the paper's table 5).
+        do_lower_case: whether the vocabulary is of lower-cased text; None where nobody wrote it down.
 
     Raises:
         BertError: a value that no model can have.
@@ -50,6 +57,7 @@ class BertConfig:
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     causal: bool = False
+    do_lower_case: bool | None = None
 
     def __post_init__(self):
         problem = _first_problem(self)
@@ -71,10 +79,10 @@ class BertConfig:
             raise BertError(f"{source}: holds {_kind(values)} where the configuration is one JSON object.")
         if "vocab_size" not in values:
             raise BertError(f"{source}: the key vocab_size is missing.")
+        if any(key in values for key in _HUGGING_FACE_KEYS):
+            values = _from_hugging_face(values, source)
         fields = {field.name: field for field in dataclasses.fields(cls)}
         known = {key: _coerced(fields[key], value) for key, value in values.items() if key in fields}
-        if isinstance(act := known.get("hidden_act"), str):
-            known["hidden_act"] = _ACTIVATION_SYNONYMS.get(act, act)
         try:
             return cls(**known)
         except BertError as error:
@@ -105,6 +113,19 @@ class BertConfig:
         return self.hidden_size // self.num_attention_heads
 
 
+def _from_hugging_face(values, source):
+    """The release's keys for those of Hugging Face's config.json. Raises BertError for a model that is no BERT."""
+    if (kind := values.get("model_type", "bert")) != "bert":
+        raise BertError(f"{source}: the model is a {kind}, not a BERT.")
+    if (kind := values.get("position_embedding_type", "absolute")) != "absolute":
+        raise BertError(f"{source}: position_embedding_type is {kind!r}; BERT's is 'absolute'.")
+    if values.get("add_cross_attention"):
+        raise BertError(f"{source}: the model attends to another one's output (add_cross_attention), BERT does not.")
+    act = values.get("hidden_act", "gelu")
+    act = HUGGING_FACE_ACTIVATIONS.get(act, act) if isinstance(act, str) else act
+    return {"causal": bool(values.get("is_decoder", False)), **values, "hidden_act": act}
+
+
 def _kind(value):
     return {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number")
 
@@ -120,9 +141,11 @@ def _first_problem(config):
     """The first thing wrong with a configuration, as one sentence, or None."""
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
+        if field.name == "do_lower_case" and value is None:
+            continue
         # type() and not isinstance: JSON's true is an int to Python.
-        if type(value) is not field.type:
-            return f"{field.name} is {value!r}, not {_TYPE_NAMES[field.type]}."
+        if type(value) not in (field.type, *typing.get_args(field.type)):
+            return f"{field.name} is {value!r}, not {_TYPE_NAMES.get(field.type, 'true or false')}."
         if field.type is int and value < (0 if field.name == "num_hidden_layers" else 1):
             return f"{field.name} is {value}; it must be at least 1."
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):

@@ -1,8 +1,11 @@
-"""What stands on the encoder in pre-training: masked words and the next sentence."""
+"""What stands on the encoder: masked words and the next sentence in pre-training, one linear layer in fine-tuning."""
+
+import contextlib
 
 import keras
 from keras import ops
 
+from modeling.dropout import Dropout
 from modeling.layers import Dense, LayerNorm, activation, add_bias, initializer, matmul_transposed
 
 
@@ -95,6 +98,42 @@ class PretrainingHeads(keras.layers.Layer):
         if self.seq_relationship is not None:
             outputs["next_sentence_logits"] = self.seq_relationship(encoded["pooled_output"])
         return outputs
+
+
+class LinearHead(keras.layers.Layer):
+    """Dropout and one linear layer in float32: all that fine-tuning adds (paper, section 3.2).
+
+    Args:
+        units: scores a vector.
+        config: sizes and initialiser.
+        scope: name parts before `output_weights` and `output_bias`: none for classification and ("cls", "squad") for
+            answers, as in the release.
+        dropout: rate; 0 for none.
+
+    Call:
+        x: float [..., hidden].
+        seed: dropout's, or None.
+
+    Returns:
+        float32 [..., units].
+    """
+
+    def __init__(self, units, config, scope=(), dropout=0.0):
+        super().__init__(name="head", dtype="float32")
+        self.dropout = Dropout(dropout, "head")
+        # Made here and not in build(), whose name scope would stand before the release's names.
+        with contextlib.ExitStack() as scopes:
+            for part in scope:
+                scopes.enter_context(keras.name_scope(part))
+            self.output_weights = keras.Variable(
+                initializer(config), shape=(units, config.hidden_size), dtype="float32", name="output_weights")
+            self.output_bias = keras.Variable("zeros", shape=(units,), dtype="float32", name="output_bias")
+        self.built = True
+
+    def call(self, x, seed=None):
+        rows = ops.reshape(self.dropout(ops.cast(x, "float32"), seed), (-1, x.shape[-1]))
+        logits = matmul_transposed(rows, self.output_weights) + self.output_bias
+        return ops.reshape(logits, (*ops.shape(x)[:-1], self.output_bias.shape[0]))
 
 
 def gather_positions(sequence, positions):

@@ -6,14 +6,24 @@ Names, kinds and defaults are the release's; what is new here only adds.
 
 from absl import flags
 
+from modeling.checkpoints import load
 from training import settings, strategy
 
 
 def define_model():
     """Flags of every script that builds a model."""
-    flags.DEFINE_string("bert_config_file", None, "JSON file of the model's sizes, as released.")
-    flags.DEFINE_string("init_checkpoint", None, "Weights to start from: a checkpoint prefix, or a run's folder.")
-    flags.mark_flag_as_required("bert_config_file")
+    flags.DEFINE_string("bert_config_file", None,
+                        "JSON file of the model's sizes; the one beside --init_checkpoint where not given.")
+    flags.DEFINE_string("init_checkpoint", None,
+                        "Weights to start from: a released bert_model.ckpt, a Hugging Face folder or .safetensors "
+                        "file, or a folder of this project.")
+    flags.DEFINE_string("vocab_file", None, "The vocabulary; the one beside --init_checkpoint where not given.")
+    flags.DEFINE_bool("allow_missing_weights", False,
+                      "Leave parts of the encoder that --init_checkpoint lacks at their initial values.")
+    flags.DEFINE_enum("extend_positions", "no", load.EXTEND_POSITIONS,
+                      "Positions beyond --init_checkpoint's: repeat its own from the first on (copy), or initialize.")
+    flags.DEFINE_bool("extend_vocabulary", False,
+                      "Leave words beyond --init_checkpoint's vocabulary at their initial values.")
 
 
 def define_hardware():
@@ -61,6 +71,33 @@ def define_loop():
     flags.DEFINE_integer("random_seed", 12345, "Seed of initial weights, dropout and record order.")
 
 
+def define_finetuning(max_seq_length=128):
+    """Flags of every fine-tuning script, those of model, hardware, update rule and loop included."""
+    define_model()
+    define_hardware()
+    define_optimization()
+    define_loop()
+    flags.DEFINE_bool("do_lower_case", None, "Whether the vocabulary is of lower-cased text; as --init_checkpoint "
+                      "says, or true, where not given.")
+    flags.DEFINE_bool("do_train", False, "Train.")
+    flags.DEFINE_bool("do_eval", False, "Evaluate on the dev set, after training if both are given.")
+    flags.DEFINE_bool("do_predict", False, "Predict the test set with the trained model.")
+    flags.DEFINE_integer("max_seq_length", max_seq_length, "Most word pieces of a sequence, [CLS] and [SEP] counted.",
+                         lower_bound=4)
+    flags.DEFINE_integer("train_batch_size", 32, "Examples of one update, over all devices.", lower_bound=1)
+    flags.DEFINE_integer("eval_batch_size", 8, "Examples of one evaluation batch, over all devices.", lower_bound=1)
+    flags.DEFINE_integer("predict_batch_size", 8, "Examples of one prediction batch, over all devices.", lower_bound=1)
+    flags.DEFINE_float("num_train_epochs", 3.0, "Times that training sees each example.", lower_bound=0.0)
+    flags.DEFINE_float("warmup_proportion", 0.1, "Share of the updates over which the learning rate rises.",
+                       lower_bound=0.0, upper_bound=1.0)
+    flags.DEFINE_alias("eval_every", "eval_every_steps")
+    flags.DEFINE_integer("early_stop", 0, "Stop after so many evaluations (--eval_every) without a better one; 0: "
+                         "never.", lower_bound=0)
+    flags.DEFINE_enum("static_shapes", "auto", ("auto", "true", "false"),
+                      "Pad every batch to --max_seq_length. auto: on TPUs; elsewhere batches are of like lengths.")
+    flags.DEFINE_string("cache_dir", None, "Folder where features are kept; --output_dir/features where not given.")
+
+
 def hardware(values):
     """HardwareSettings from parsed flag values."""
     return _pick(settings.HardwareSettings, values)
@@ -77,10 +114,34 @@ def loop(values):
     return _pick(settings.LoopSettings, values)
 
 
+def start(values):
+    """StartSettings from parsed flag values."""
+    return _pick(settings.StartSettings, values)
+
+
+def finetuning(values):
+    """FineTuningSettings from parsed flag values; the driver fills in the number of steps."""
+    return _pick(
+        settings.FineTuningSettings, values, start=start(values), hardware=hardware(values), loop=loop(values),
+        optimization=optimization(values, 0, 0))
+
+
+def recall(values, description):
+    """Gives flags that the command line leaves out the values that a finished run was made with.
+
+    Args:
+        values: parsed flag values.
+        description: dict that `tasks.finetuning.description` read; names that are no flags are passed over.
+    """
+    for name, value in description.items():
+        if name in values and not values[name].present:
+            values[name].value = value
+
+
 def pretraining(values):
     """PretrainingSettings from parsed flag values."""
     return _pick(
-        settings.PretrainingSettings, values, hardware=hardware(values), loop=loop(values),
+        settings.PretrainingSettings, values, start=start(values), hardware=hardware(values), loop=loop(values),
         optimization=optimization(values, values.num_train_steps, values.num_warmup_steps))
 
 

@@ -12,13 +12,12 @@ from data_prep import records
 from foundation import files
 from foundation.errors import BertError
 from modeling import objective
-from modeling.checkpoints import google
-from modeling.config import BertConfig
 from modeling.models import PretrainingModel, named_variables
 from training import curve, input_pipeline, run_directory, strategy
 from training.loop import TrainLoop
 from training.optimization import make_optimizer, warmup_linear_decay
 from training.reporting import Reporter
+from training.starting_point import StartingPoint
 from training.step import EvaluationStep, TrainStep
 
 
@@ -97,6 +96,9 @@ class PretrainingRun:
 
     def __init__(self, settings):
         self.settings = settings
+        if not (settings.do_train or settings.do_eval):
+            raise BertError("Nothing to do: give --do_train=true, --do_eval=true, or both.")
+        self.start = StartingPoint(settings.start, training=settings.keep_optimizer)
         self.config = self._config()
         schema = records.PretrainingSchema(settings.max_seq_length, settings.max_predictions_per_seq)
         self.train_source = self._source(settings.input_file, "input_file", schema)
@@ -136,6 +138,7 @@ class PretrainingRun:
         settings = self.settings
         if settings.do_train:
             self.directory.claim(self._decisive_settings())
+            self.directory.note_model(self.config, self.vocab_file)
         step = self.directory.restore(self.state if settings.do_train else self.objective.variables)
         resumed = step is not None
         if not resumed:
@@ -152,20 +155,18 @@ class PretrainingRun:
     def _initialise(self):
         """Weights from --init_checkpoint, or random ones; returns the step to start at."""
         settings = self.settings
-        if not settings.init_checkpoint:
+        if not self.start.checkpoint:
             if settings.keep_optimizer:
                 raise BertError("--keep_optimizer needs --init_checkpoint, a checkpoint of a training run.")
             if not settings.do_train:
                 raise BertError(f"{self.directory.path} holds no checkpoint to evaluate. Train first, or give "
                                 f"--init_checkpoint.")
             return 0
-        prefix = run_directory.newest_weights(settings.init_checkpoint)
         if settings.keep_optimizer:
-            run_directory.assign(self.state, google.read(prefix), prefix)
-            return run_directory.global_step_of(prefix)
-        loaded = google.load_into(self.model, prefix)
+            return run_directory.take_all(self.state, self.start.checkpoint)
+        loaded = self.start.load(self.model)
         if self.placement.is_chief:
-            print(f"{prefix}: {loaded.summary()}.", flush=True)
+            print(loaded, flush=True)
         return 0
 
     def _train(self, report):
@@ -206,15 +207,13 @@ class PretrainingRun:
 
     def _config(self):
         settings = self.settings
-        if not (settings.do_train or settings.do_eval):
-            raise BertError("Nothing to do: give --do_train=true, --do_eval=true, or both.")
-        config = BertConfig.from_json_file(settings.bert_config_file)
+        config = self.start.config
         # A left-to-right model stays one when it is read back from its final_model.
         config = config.replace(causal=config.causal or settings.causal)
         if settings.max_seq_length > config.max_position_embeddings:
             raise BertError(
                 f"--max_seq_length={settings.max_seq_length} is over max_position_embeddings, "
-                f"{config.max_position_embeddings}, in {settings.bert_config_file}.")
+                f"{config.max_position_embeddings}, in {self.start.config_file}.")
         return config
 
     def _source(self, patterns, flag, schema):
@@ -231,17 +230,14 @@ class PretrainingRun:
         size = noted.get("vocabulary", {}).get("size", 0)
         if size > self.config.vocab_size:
             raise BertError(f"{file} was made with a vocabulary of {size}; vocab_size in "
-                            f"{self.settings.bert_config_file} is {self.config.vocab_size}.")
+                            f"{self.start.config_file} is {self.config.vocab_size}.")
 
     def _vocab_file(self):
         """--vocab_file, or that of the records' manifest, or the one beside configuration or initial checkpoint."""
-        settings = self.settings
-        if settings.vocab_file:
-            return files.match(settings.vocab_file, "vocab_file")[0]
         noted = records.manifest_of(self.train_source.files[0]).get("vocabulary", {}).get("path")
-        beside = [os.path.join(os.path.dirname(path), "vocab.txt")
-                  for path in (settings.bert_config_file, settings.init_checkpoint) if path]
-        return next((path for path in (noted, *beside) if path and tf.io.gfile.exists(path)), None)
+        if not self.settings.start.vocab_file and noted and tf.io.gfile.exists(noted):
+            return noted
+        return self.start.vocab_file
 
     def _check_batches(self):
         settings, replicas = self.settings, self.placement.num_replicas
@@ -259,8 +255,9 @@ class PretrainingRun:
         return {
             **{f"config.{key}": value for key, value in dataclasses.asdict(self.config).items()},
             **dataclasses.asdict(settings.optimization),
+            "init_checkpoint": settings.start.init_checkpoint,
             **{name: getattr(settings, name) for name in (
-                "init_checkpoint", "keep_optimizer", "max_seq_length", "max_predictions_per_seq", "train_batch_size",
+                "keep_optimizer", "max_seq_length", "max_predictions_per_seq", "train_batch_size",
                 "next_sentence", "shuffle_buffer", "random_seed")},
             "records": [[os.path.basename(name), tf.io.gfile.stat(name).length] for name in self.train_source.files],
         }

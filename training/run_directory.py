@@ -1,6 +1,7 @@
 """The folder of one run: what it was told, its checkpoints, and the model it ends with.
 
     run.json                  the settings that decide the result; a command with others is refused
+    bert_config.json          the model's sizes, and vocab.txt: so that a run is a checkpoint to start from at any time
     model.ckpt-1000.*         weights, optimizer slots and global_step, by the release's variable names
     checkpoint                the newest of them, as TensorFlow writes it
     metrics.jsonl             what was reported, a line each
@@ -65,6 +66,11 @@ class RunDirectory:
         """Path of a file in the folder."""
         return os.path.join(self.path, name)
 
+    def note_model(self, config, vocab_file):
+        """Writes configuration and vocabulary into the folder."""
+        if self.writable:
+            _write_model_files(self.path, config, vocab_file)
+
     def checkpoints(self):
         """List of (step, prefix) of the complete checkpoints, oldest first.
 
@@ -127,35 +133,11 @@ class RunDirectory:
         if not self.writable:
             return folder
         files.make_folder(folder)
-        config.to_json_file(os.path.join(folder, "bert_config.json"))
-        if vocab_file:
-            files.write_text(os.path.join(folder, "vocab.txt"), files.read_text(vocab_file))
+        _write_model_files(folder, config, vocab_file)
         prefix = os.path.join(folder, "bert_model.ckpt")
         with files.writing(prefix):
             google.write(prefix, _values(model_variables))
         return folder
-
-
-def newest_weights(path):
-    """Finds the checkpoint prefix that `--init_checkpoint` means.
-
-    Args:
-        path: a prefix, a file of it, a run's folder, or a folder laid out as a release.
-
-    Raises:
-        BertError: nothing there.
-    """
-    path = re.sub(r"\.(index|data-\d+-of-\d+)$", "", path)
-    if tf.io.gfile.exists(f"{path}.index"):
-        return path
-    if tf.io.gfile.isdir(path):
-        released = os.path.join(path, "bert_model.ckpt")
-        if tf.io.gfile.exists(f"{released}.index"):
-            return released
-        saved = RunDirectory(path, writable=False).checkpoints()
-        if saved:
-            return saved[-1][1]
-    raise BertError(f"{path}: no checkpoint there. --init_checkpoint takes a prefix, as bert_model.ckpt, or a folder.")
 
 
 def assign(variables, reader, prefix):
@@ -175,10 +157,24 @@ def assign(variables, reader, prefix):
         variables[name].assign(value)
 
 
-def global_step_of(prefix):
-    """The step a training checkpoint was written at, or 0 where it does not say."""
-    reader = google.read(prefix)
-    return int(reader.get(_GLOBAL_STEP)) if _GLOBAL_STEP in reader.shapes else 0
+def take_all(variables, checkpoint):
+    """Assigns weights and optimizer slots of another run's checkpoint; returns the step it was written at.
+
+    Args:
+        variables: dict of name to variable, each of which must be there.
+        checkpoint: modeling.checkpoints.load.Checkpoint.
+
+    Raises:
+        BertError: see `assign`.
+    """
+    assign(variables, checkpoint.reader, checkpoint.path)
+    return int(checkpoint.reader.get(_GLOBAL_STEP)) if _GLOBAL_STEP in checkpoint.reader.shapes else 0
+
+
+def _write_model_files(folder, config, vocab_file):
+    config.to_json_file(os.path.join(folder, "bert_config.json"))
+    if vocab_file:
+        files.write_text(os.path.join(folder, "vocab.txt"), files.read_text(vocab_file))
 
 
 def _values(variables):

@@ -50,17 +50,28 @@ class LoopSettings:
 
 
 @dataclasses.dataclass(frozen=True)
+class StartSettings:
+    """The model a run starts from; what is None comes from the checkpoint's own folder (`training.starting_point`)."""
+
+    bert_config_file: str | None = None
+    init_checkpoint: str | None = None
+    vocab_file: str | None = None
+    do_lower_case: bool | None = None
+    allow_missing_weights: bool = False
+    extend_positions: str = "no"  # no, copy, initialize
+    extend_vocabulary: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class PretrainingSettings:
     """One `run_pretraining.py` command."""
 
-    bert_config_file: str
+    start: StartSettings
     input_file: str
     hardware: HardwareSettings
     optimization: OptimizationSettings
     loop: LoopSettings
     eval_input_file: str | None = None
-    vocab_file: str | None = None
-    init_checkpoint: str | None = None
     keep_optimizer: bool = False
     do_train: bool = False
     do_eval: bool = False
@@ -72,4 +83,26 @@ class PretrainingSettings:
     next_sentence: bool = True
     causal: bool = False
     shuffle_buffer: int = 1000
+    random_seed: int = 12345
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuningSettings:
+    """What the commands of all fine-tuning families are told alike; the number of updates follows from the data."""
+
+    start: StartSettings
+    hardware: HardwareSettings
+    optimization: OptimizationSettings
+    loop: LoopSettings
+    do_train: bool = False
+    do_eval: bool = False
+    do_predict: bool = False
+    train_batch_size: int = 32
+    eval_batch_size: int = 8
+    predict_batch_size: int = 8
+    num_train_epochs: float = 3.0
+    warmup_proportion: float = 0.1
+    static_shapes: str = "auto"  # auto, true, false
+    early_stop: int = 0  # evaluations without a better one; 0: never
+    cache_dir: str | None = None
     random_seed: int = 12345

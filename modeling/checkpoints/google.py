@@ -1,37 +1,15 @@
 """Checkpoints in the release's format: TensorFlow's bundles, `x.index` and `x.data-00000-of-00001`, by variable name.
 
-Variables of a model here have the release's names, so there is no table of names to keep.
+Variables of a model here have the release's names, so there is no table of names to keep. Runs save in this format too.
 """
 
 import contextlib
-import dataclasses
 import os
 
 import tensorflow as tf
 
 from foundation import files
 from foundation.errors import BertError
-from modeling.models import named_variables
-
-
-@dataclasses.dataclass(frozen=True)
-class LoadReport:
-    """What became of each name when a checkpoint was loaded.
-
-    Attributes:
-        read: variables of the model that took their value from the file.
-        initial: variables of the model that the file does not hold, left at their initial values.
-        unused: names in the file that the model does not have, as Adam's slots and the step counter.
-    """
-
-    read: tuple
-    initial: tuple
-    unused: tuple
-
-    def summary(self):
-        """One line for the console."""
-        read, initial, unused = len(self.read), len(self.initial), len(self.unused)
-        return f"{read} variables read, {initial} left at their initial values, {unused} unused."
 
 
 class Reader:
@@ -98,43 +76,6 @@ def write(prefix, values):
         for part in (data, index):
             with contextlib.suppress(tf.errors.OpError):
                 tf.io.gfile.remove(temporary + part)
-
-
-def load_into(model, prefix):
-    """Gives a model's variables the values that a checkpoint holds under their names.
-
-    Args:
-        model: a Keras model whose variables have the release's names, or a dict of name to variable.
-        prefix: the checkpoint's path without `.index`.
-
-    Returns:
-        LoadReport.
-
-    Raises:
-        BertError: no such checkpoint, a damaged one, one that shares no name with the model, or a shape that differs.
-    """
-    reader = read(prefix)
-    variables = model if isinstance(model, dict) else named_variables(model)
-    found = [name for name in variables if name in reader.shapes]
-    if not found:
-        raise BertError(f"{prefix}: holds none of the model's variables (it holds {_some(reader.names)}).")
-    for name in found:
-        if tuple(reader.shapes[name]) != tuple(variables[name].shape):
-            raise BertError(
-                f"{prefix}: {name} has the shape {list(reader.shapes[name])} there and "
-                f"{list(variables[name].shape)} in the model. Use the checkpoint's own bert_config.json."
-            )
-    for name in found:
-        variables[name].assign(reader.get(name))
-    return LoadReport(
-        read=tuple(found),
-        initial=tuple(name for name in variables if name not in reader.shapes),
-        unused=tuple(name for name in reader.names if name not in variables),
-    )
-
-
-def _some(names, limit=3):
-    return ", ".join(names[:limit]) + (" …" if len(names) > limit else "") if names else "nothing"
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.checkpoints import google
+from modeling.checkpoints import load
 from modeling.config import BertConfig
 from modeling.models import PretrainingModel
 
@@ -24,9 +24,9 @@ def golden_features(golden):
 def load_golden(golden, golden_config):
     """Makes a model with the recorded weights; keyword arguments are PretrainingModel's, `config` included."""
 
-    def load(config=None, **arguments):
+    def make(config=None, **arguments):
         model = PretrainingModel(config or golden_config, **arguments)
-        google.load_into(model, str(golden / "model/bert_model.ckpt"))
+        load.load_into(model, str(golden / "model/bert_model.ckpt"))
         return model
 
-    return load
+    return make

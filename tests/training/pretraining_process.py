@@ -13,7 +13,7 @@ import sys
 import tensorflow as tf
 
 from training import pretraining
-from training.settings import HardwareSettings, LoopSettings, OptimizationSettings, PretrainingSettings
+from training.settings import HardwareSettings, LoopSettings, OptimizationSettings, PretrainingSettings, StartSettings
 
 
 def settings(config, records, output_dir, *, hardware=None, optimization=None, loop=None, **rest):
@@ -30,8 +30,9 @@ def settings(config, records, output_dir, *, hardware=None, optimization=None, l
 def from_dict(values):
     """PretrainingSettings from what `settings` gave."""
     parts = {"hardware": HardwareSettings, "optimization": OptimizationSettings, "loop": LoopSettings}
-    return PretrainingSettings(**{name: parts[name](**value) if name in parts else value
-                                  for name, value in values.items()})
+    start = {name: values[name] for name in StartSettings.__dataclass_fields__ if name in values}
+    return PretrainingSettings(start=StartSettings(**start), **{
+        name: parts[name](**value) if name in parts else value for name, value in values.items() if name not in start})
 
 
 def start(values, logical_devices=1, environment=None):

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from modeling import objective
-from modeling.checkpoints import google
+from modeling.checkpoints import load
 from modeling.config import BertConfig
 from modeling.models import PretrainingModel, named_variables
 from training.optimization import AdamWeightDecay, Lamb, clip_by_global_norm, make_optimizer, warmup_linear_decay
@@ -84,7 +84,7 @@ def test_ten_updates_of_bert_are_the_release_s(golden, golden_model, jit):
 @pytest.fixture
 def golden_model(golden):
     model = PretrainingModel(BertConfig.from_json_file(str(golden / "model/bert_config.json")), dtype="float32")
-    google.load_into(model, str(golden / "model/bert_model.ckpt"))
+    load.load_into(model, str(golden / "model/bert_model.ckpt"))
     recorded = np.load(golden / "model/golden_forward.npz")
     return model, {name[3:]: tf.constant(recorded[name]) for name in recorded.files if name.startswith("in/")}
 

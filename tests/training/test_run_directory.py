@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from foundation.errors import BertError
-from modeling.checkpoints import google
+from modeling.checkpoints import google, load
 from modeling.config import PRESETS
-from training.run_directory import RunDirectory, global_step_of, newest_weights
+from training.run_directory import RunDirectory, take_all
 
 
 def variables(value=0.0):
@@ -23,7 +23,7 @@ def test_newest_checkpoint_is_restored_and_old_ones_are_removed(tmp_path):
     assert directory.restore(state) == 100
     np.testing.assert_array_equal(state["a/kernel"], np.full((2, 3), 100.0))
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-100")
-    assert global_step_of(newest_weights(str(tmp_path))) == 100
+    assert take_all(state, load.find(str(tmp_path))) == 100
 
 
 def test_damaged_checkpoint_is_passed_over(tmp_path, capsys):
@@ -58,7 +58,7 @@ def test_final_model_is_laid_out_as_a_release_without_slots(tmp_path):
     weights = {"a/kernel": variables()["a/kernel"]}
     folder = RunDirectory(str(tmp_path / "run")).write_final(weights, PRESETS["tiny"], str(tmp_path / "vocab.txt"))
     assert google.read(f"{folder}/bert_model.ckpt").names == ["a/kernel"]
-    assert newest_weights(folder) == f"{folder}/bert_model.ckpt"
+    assert load.find(str(tmp_path / "run")).path == f"{folder}/bert_model.ckpt"
     assert (tmp_path / "run/final_model/vocab.txt").read_text() == "[PAD]\n[UNK]\n"
     assert (tmp_path / "run/final_model/bert_config.json").exists()
 
@@ -68,11 +68,6 @@ def test_machines_after_the_first_write_nothing(tmp_path):
     directory.claim({"a": 1})
     directory.save(1, variables())
     assert not (tmp_path / "run").exists()
-
-
-def test_missing_checkpoint_is_named(tmp_path):
-    with pytest.raises(BertError, match="no checkpoint there"):
-        newest_weights(str(tmp_path / "bert_model.ckpt"))
 
 
 def test_checkpoint_of_another_shape_is_named_with_both(tmp_path):

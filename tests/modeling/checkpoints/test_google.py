@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from foundation.errors import BertError
-from modeling.checkpoints import google
+from modeling.checkpoints import google, load
 from modeling.models import PretrainingModel, named_variables
 
 
@@ -22,7 +22,7 @@ def copied(released, folder):
 
 def test_released_checkpoint_is_read_whole(released, golden_config):
     model = PretrainingModel(golden_config)
-    report = google.load_into(model, released)
+    report = load.load_into(model, released)
     assert (len(report.read), report.initial, report.unused) == (62, (), ())
     reader = tf.train.load_checkpoint(released)
     for name, variable in named_variables(model).items():
@@ -74,18 +74,18 @@ def test_slots_are_unused_and_absent_heads_keep_their_values(released, golden_co
     google.write(str(tmp_path / "x"), {**values, "bert/pooler/dense/bias/adam_m": np.zeros(64), "global_step": 3})
     model = PretrainingModel(golden_config)
     before = model.cls.predictions.transform.dense.kernel.numpy()
-    report = google.load_into(model, str(tmp_path / "x"))
+    report = load.load_into(model, str(tmp_path / "x"))
     assert report.unused == ("bert/pooler/dense/bias/adam_m", "global_step")
     assert set(report.initial) == {name for name in named_variables(model) if name.startswith("cls/")}
     np.testing.assert_array_equal(model.cls.predictions.transform.dense.kernel.numpy(), before)
-    assert report.summary() == "55 variables read, 7 left at their initial values, 2 unused."
+    assert report.summary().startswith("55 tensors read, 7 left at their initial values, 2 unused.\n")
 
 
 def test_other_shape_names_both_and_changes_nothing(released, golden_config):
     model = PretrainingModel(golden_config.replace(vocab_size=1001))
     before = model.bert.pooler.dense.kernel.numpy()
     with pytest.raises(BertError, match=r"word_embeddings has the shape \[1000, 64\] there and \[1001, 64\]"):
-        google.load_into(model, released)
+        load.load_into(model, released)
     np.testing.assert_array_equal(model.bert.pooler.dense.kernel.numpy(), before)
 
 
@@ -100,7 +100,7 @@ def test_truncated_checkpoint_is_one_line(released, golden_config, tmp_path, par
     path = tmp_path / f"copy{part}"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(BertError, match="damaged or incomplete") as error:
-        google.load_into(PretrainingModel(golden_config), prefix)
+        load.load_into(PretrainingModel(golden_config), prefix)
     assert "\n" not in str(error.value)
 
 
@@ -108,13 +108,13 @@ def test_missing_data_file_is_one_line(released, golden_config, tmp_path):
     prefix = copied(released, tmp_path)
     (tmp_path / "copy.data-00000-of-00001").unlink()
     with pytest.raises(BertError, match="damaged or incomplete"):
-        google.load_into(PretrainingModel(golden_config), prefix)
+        load.load_into(PretrainingModel(golden_config), prefix)
 
 
 def test_checkpoint_of_something_else_is_refused(golden_config, tmp_path):
     google.write(str(tmp_path / "x"), {"resnet/conv": np.zeros(3)})
     with pytest.raises(BertError, match=r"none of the model's variables \(it holds resnet/conv\)"):
-        google.load_into(PretrainingModel(golden_config), str(tmp_path / "x"))
+        load.load_into(PretrainingModel(golden_config), str(tmp_path / "x"))
 
 
 def test_unknown_name_is_refused(released):

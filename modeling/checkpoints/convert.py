@@ -1,0 +1,83 @@
+"""A checkpoint of any format into a folder of any format, every tensor bit for bit."""
+
+import dataclasses
+import os
+
+from foundation import files
+from foundation.errors import BertError
+from modeling.checkpoints import google, huggingface, keras_weights, load
+from modeling.config import BertConfig
+
+FORMATS = ("google", "huggingface", "keras")
+
+
+@dataclasses.dataclass(frozen=True)
+class Conversion:
+    """What a conversion did.
+
+    Attributes:
+        source: path of the checkpoint read.
+        source_format, format: before and after.
+        folder: what was written.
+        written: how many tensors.
+        left_out: names of the source that the target has no place for.
+    """
+
+    source: str
+    source_format: str
+    format: str
+    folder: str
+    written: int
+    left_out: tuple
+
+    def summary(self):
+        """A few lines for the console."""
+        lines = [f"{self.source} ({self.source_format}): {self.written} tensors written to {self.folder} "
+                 f"({self.format})."]
+        if self.left_out:
+            lines.append(f"  left out: {', '.join(self.left_out)}")
+        return "\n".join(lines)
+
+
+def convert(source, folder, target_format, config_file=None, vocab_file=None, do_lower_case=None):
+    """Converts a checkpoint.
+
+    Args:
+        source: anything that `--init_checkpoint` takes.
+        folder: made where it does not exist; gets configuration, weights and, where known, the vocabulary.
+        target_format: of FORMATS.
+        config_file: the configuration; None for the one beside the source.
+        vocab_file: the vocabulary; None for the one beside the source.
+        do_lower_case: casing of the vocabulary; None for what the source says.
+
+    Returns:
+        Conversion.
+
+    Raises:
+        BertError: no such source, no configuration, or a format that cannot hold it.
+    """
+    if target_format not in FORMATS:
+        raise BertError(f"--format={target_format}: not one of {', '.join(FORMATS)}.")
+    checkpoint = load.find(source)
+    config = BertConfig.from_json_file(config_file) if config_file else checkpoint.config()
+    if do_lower_case is not None:
+        config = config.replace(do_lower_case=do_lower_case)
+    tokens = huggingface.vocabulary_of(checkpoint.folder) if not vocab_file else None
+    if vocab_file:
+        tokens = files.read_text(vocab_file).removesuffix("\n").split("\n")
+    reader = checkpoint.reader
+    left_out = list(getattr(reader, "unknown", ()))
+    if target_format == "huggingface":
+        left_out += huggingface.write(folder, reader, config, tokens, labels=checkpoint.labels()).left_out
+    else:
+        left_out += [name for name in reader.names if load.is_training_state(name)]
+        values = {name: reader.get(name) for name in reader.names if not load.is_training_state(name)}
+        config.to_json_file(os.path.join(folder, "bert_config.json"))
+        if tokens:
+            files.write_text(os.path.join(folder, "vocab.txt"), "".join(f"{token}\n" for token in tokens))
+        if target_format == "google":
+            google.write(os.path.join(folder, "bert_model.ckpt"), values)
+        else:
+            left_out += keras_weights.write(os.path.join(folder, keras_weights.FILE_NAME), values)
+    total = len(reader.names) + len(getattr(reader, "unknown", ()))
+    return Conversion(checkpoint.path, checkpoint.format, target_format, folder, total - len(left_out), tuple(left_out))

@@ -1,0 +1,276 @@
+"""Any checkpoint into a model: which format it is, what stands beside it, what was read and what was not."""
+
+import dataclasses
+import os
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from foundation import files
+from foundation.errors import BertError
+from modeling.checkpoints import google, huggingface, keras_weights
+from modeling.config import BertConfig
+from modeling.models import named_variables
+
+# What a fine-tuned model's folder says of its task.
+TASK_FILE = "task.json"
+EXTEND_POSITIONS = ("no", "copy", "initialize")
+
+# What a checkpoint must hold of a model; the rest are heads and the pooler, which each task trains anew.
+_ENCODER = re.compile(r"bert/(embeddings|encoder)/")
+_OPTIMIZER_SLOT = re.compile(r"/adam_[mv]$")
+_POSITIONS = "bert/embeddings/position_embeddings"
+_WORDS = ("bert/embeddings/word_embeddings", "cls/predictions/output_bias")
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that was found and opened.
+
+    Attributes:
+        path: what it was found at: a prefix, a file or a folder.
+        format: "google", "huggingface" or "keras".
+        reader: `shapes`, `names` and `get(name)`, by the release's names.
+        folder: where its configuration and vocabulary are.
+    """
+
+    path: str
+    format: str
+    reader: object
+    folder: str
+
+    @property
+    def config_file(self):
+        """Path of the configuration beside it, or None."""
+        return self._beside(("config.json",) if self.format == "huggingface" else ("bert_config.json", "config.json"))
+
+    @property
+    def vocab_file(self):
+        """Path of vocab.txt beside it, or None."""
+        return self._beside(("vocab.txt",))
+
+    def _beside(self, names):
+        paths = [os.path.join(self.folder, name) for name in names]
+        return next((path for path in paths if tf.io.gfile.exists(path)), None)
+
+    def labels(self):
+        """Names of the classes of a fine-tuned model, in the order of their numbers, or None."""
+        if self.format == "huggingface":
+            return huggingface.labels_of(huggingface.config_values(self.folder) or {})
+        task = self._beside((TASK_FILE,))
+        return files.read_json(task).get("labels") if task else None
+
+    def config(self):
+        """BertConfig from the file beside it, casing included. Raises BertError where there is none."""
+        if not self.config_file:
+            raise BertError(f"{self.path}: no bert_config.json or config.json beside it. Give --bert_config_file.")
+        config = BertConfig.from_json_file(self.config_file)
+        if config.do_lower_case is None and self.format == "huggingface":
+            config = config.replace(do_lower_case=huggingface.lower_case_of(self.folder))
+        return config
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadOptions:
+    """What may differ between a checkpoint and the model that it is loaded into.
+
+    Attributes:
+        allow_missing: whether parts of the encoder that the checkpoint lacks may stay at their initial values.
+        extend_positions: what a model's positions beyond the checkpoint's become: "no" is an error, "copy" repeats
+            the checkpoint's from the first on, "initialize" leaves them at their initial values.
+        extend_vocabulary: whether words beyond the checkpoint's may stay at their initial values.
+        new_head: whether everything but encoder and pooler starts anew: another task's head is of no use.
+    """
+
+    allow_missing: bool = False
+    extend_positions: str = "no"
+    extend_vocabulary: bool = False
+    new_head: bool = False
+
+    def wants(self, name):
+        """Whether a variable of this name is taken from a checkpoint."""
+        return not self.new_head or name.startswith("bert/")
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadReport:
+    """What became of each name when a checkpoint was loaded.
+
+    Attributes:
+        read: variables of the model that took their value from the file.
+        initial: variables of the model that the file does not hold, left at their initial values.
+        unused: names in the file that the model does not have.
+        extended: variables that have more rows than the file's.
+    """
+
+    read: tuple
+    initial: tuple
+    unused: tuple
+    extended: tuple = ()
+
+    def summary(self):
+        """A few lines for the console: counts, then names; optimizer slots are counted and not named."""
+        slots = [name for name in self.unused if _OPTIMIZER_SLOT.search(name)]
+        unused = [name for name in self.unused if name not in set(slots)]
+        lines = [f"{len(self.read)} tensors read, {len(self.initial)} left at their initial values, "
+                 f"{len(self.unused)} unused."]
+        for what, names in (("at initial values", self.initial), ("unused", unused), ("extended", self.extended)):
+            if names:
+                lines.append(f"  {what}: {', '.join(names)}")
+        if slots:
+            lines.append(f"  unused: {len(slots)} optimizer slots")
+        return "\n".join(lines)
+
+
+def find(path, training=False):
+    """Finds and opens the checkpoint that `--init_checkpoint` means, of whatever format.
+
+    Args:
+        path: a prefix of the release (`bert_model.ckpt`), a file of it, a `.safetensors` or `.weights.h5` file, or a
+            folder: a release's, Hugging Face's, a training run's of this project, or its final_model.
+        training: whether a run's newest checkpoint, with optimizer slots, is meant rather than its final_model.
+
+    Returns:
+        Checkpoint.
+
+    Raises:
+        BertError: nothing there, nothing that can be read, or a pickled PyTorch file.
+    """
+    path = re.sub(r"\.(index|data-\d+-of-\d+)$", "", path.rstrip("/"))
+    if tf.io.gfile.exists(f"{path}.index"):
+        return _google(path)
+    if tf.io.gfile.isdir(path):
+        return _in_folder(path, training)
+    if path.endswith(".h5") and tf.io.gfile.exists(path):
+        return Checkpoint(path, "keras", keras_weights.read(path), os.path.dirname(path))
+    if tf.io.gfile.exists(path):
+        return Checkpoint(path, "huggingface", huggingface.read(path), os.path.dirname(path))
+    data = tf.io.gfile.glob(f"{path}.data-*")
+    if data:
+        raise BertError(f"{path}: {os.path.basename(data[0])} is there, {os.path.basename(path)}.index is missing. "
+                        f"Copy it too.")
+    raise BertError(f"{path}: no checkpoint there. --init_checkpoint takes a prefix as bert_model.ckpt, a "
+                    f".safetensors file, or a folder.")
+
+
+def _in_folder(folder, training=False):
+    saved = _training_checkpoints(folder)
+    final = os.path.join(folder, "final_model")
+    newer = saved and (training or _written(f"{saved[-1]}.index") > _written(final))
+    if tf.io.gfile.isdir(final) and not newer:
+        return _in_folder(final)
+    if saved:
+        return _google(saved[-1])
+    prefixes = sorted(name.removesuffix(".index") for name in tf.io.gfile.glob(os.path.join(folder, "*.index")))
+    if len(prefixes) > 1:
+        names = ", ".join(os.path.basename(prefix) for prefix in prefixes)
+        raise BertError(f"{folder}: holds several checkpoints ({names}). Name one of them.")
+    if prefixes:
+        return _google(prefixes[0])
+    weights = os.path.join(folder, keras_weights.FILE_NAME)
+    if tf.io.gfile.exists(weights):
+        return Checkpoint(folder, "keras", keras_weights.read(weights), folder)
+    if not tf.io.gfile.listdir(folder):
+        raise BertError(f"{folder}: no checkpoint there, the folder is empty.")
+    return Checkpoint(folder, "huggingface", huggingface.read(folder), folder)
+
+
+def _google(prefix):
+    return Checkpoint(prefix, "google", google.read(prefix), os.path.dirname(prefix))
+
+
+def _training_checkpoints(folder):
+    """Prefixes of a training run, oldest first."""
+    steps = {}
+    for index in tf.io.gfile.glob(os.path.join(folder, "model.ckpt-*.index")):
+        if number := re.search(r"model\.ckpt-(\d+)\.index$", index):
+            steps[int(number[1])] = index.removesuffix(".index")
+    return [steps[step] for step in sorted(steps)]
+
+
+def _written(path):
+    inside = tf.io.gfile.glob(os.path.join(path, "*.index")) if tf.io.gfile.isdir(path) else [path]
+    return max((tf.io.gfile.stat(name).mtime_nsec for name in inside), default=0)
+
+
+def is_training_state(name):
+    """Whether a name is no weight but an optimizer slot or the step counter."""
+    return name == "global_step" or bool(_OPTIMIZER_SLOT.search(name))
+
+
+def load_into(model, checkpoint, options=LoadOptions()):
+    """Gives a model's variables the values that a checkpoint holds under their names, one at a time.
+
+    Args:
+        model: a Keras model whose variables have the release's names, or a dict of name to variable.
+        checkpoint: Checkpoint, or a path for `find`.
+        options: LoadOptions.
+
+    Returns:
+        LoadReport.
+
+    Raises:
+        BertError: a part of the encoder is missing or a shape differs, and the options do not allow it; before any
+            variable is changed.
+    """
+    checkpoint = find(checkpoint) if isinstance(checkpoint, str) else checkpoint
+    variables = model if isinstance(model, dict) else named_variables(model, trainable=False)
+    reader = checkpoint.reader
+    read = tuple(name for name in variables if name in reader.shapes and options.wants(name))
+    report = LoadReport(
+        read=read,
+        initial=tuple(name for name in variables if name not in read),
+        unused=(*(name for name in reader.names if name not in read), *getattr(reader, "unknown", ())),
+        extended=tuple(name for name in read if _extends(name, reader.shapes[name], variables[name].shape, options)),
+    )
+    _check(checkpoint, report, variables, options)
+    for name in report.read:
+        value = reader.get(name)
+        if name in report.extended:
+            value = _extended(value, variables[name], name == _POSITIONS and options.extend_positions == "copy")
+        variables[name].assign(value)
+    return report
+
+
+def _check(checkpoint, report, variables, options):
+    path, shapes = checkpoint.path, checkpoint.reader.shapes
+    if not any(map(_ENCODER.match, report.read)) and any(map(_ENCODER.match, variables)):
+        raise BertError(f"{path}: holds none of the model's variables (it holds {_some(checkpoint.reader.names)}).")
+    for name in report.read:
+        there, here = list(shapes[name]), list(variables[name].shape)
+        if there == here or name in report.extended:
+            continue
+        raise BertError(f"{path}: {name} has the shape {there} there and {here} in the model."
+                        f"{_advice(name, there, here)}")
+    missing = [name for name in report.initial if _ENCODER.match(name)]
+    if missing and not options.allow_missing:
+        raise BertError(f"{path}: lacks {len(missing)} tensors of the encoder ({_some(missing)}). Pass "
+                        f"--allow_missing_weights=true to leave them at their initial values.")
+
+
+def _advice(name, there, here):
+    if there[1:] == here[1:] and here[0] > there[0]:
+        if name == _POSITIONS:
+            return " --extend_positions=copy or initialize makes up the rest."
+        if name in _WORDS:
+            return " --extend_vocabulary=true leaves the other words at their initial values."
+    return " Use the checkpoint's own configuration." if _ENCODER.match(name) else ""
+
+
+def _extends(name, there, here, options):
+    longer = list(there[1:]) == list(here[1:]) and here[0] > there[0]
+    allowed = options.extend_positions != "no" if name == _POSITIONS else name in _WORDS and options.extend_vocabulary
+    return longer and allowed
+
+
+def _extended(value, variable, cyclic):
+    """The checkpoint's rows, then those rows again, or the variable's own."""
+    if cyclic:
+        return np.resize(value, tuple(variable.shape))
+    rest = np.asarray(tf.convert_to_tensor(variable)[len(value):])
+    return np.concatenate([value, rest])
+
+
+def _some(names, limit=3):
+    return ", ".join(names[:limit]) + (" …" if len(names) > limit else "") if names else "nothing"

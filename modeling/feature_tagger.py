@@ -1,0 +1,147 @@
+"""Token labels by a BiLSTM over the vectors of a frozen encoder (paper, section 5.3)."""
+
+import keras
+from keras import ops
+
+from foundation.errors import BertError
+from modeling.dropout import Dropout
+from modeling.encoder import BertEncoder
+from modeling.heads import gather_positions
+from modeling.layers import Dense
+
+# Rows of the paper's table 7: which layers are taken, and how several become one vector.
+LAYERS = {
+    "embeddings": None,
+    "second_to_last": slice(-2, -1),
+    "last": slice(-1, None),
+    "weighted_sum_last_four": slice(-4, None),
+    "concat_last_four": slice(-4, None),
+    "weighted_sum_all": slice(None),
+}
+
+
+class FeatureTaggerModel(keras.Model):
+    """A score of every label at every word, by a two-layer BiLSTM; the encoder is not trained.
+
+    Only the vector of a word's first piece goes into the BiLSTM, so that its steps are words.
+
+    Args:
+        config: BertConfig.
+        num_labels: int.
+        features: a key of LAYERS.
+        lstm_size: units of each direction of each layer; the paper's 768.
+        skip_padding: see BertEncoder.
+        dtype: the encoder's Keras dtype policy. The BiLSTM computes in float32: its state is a long sum.
+
+    Call:
+        features: dict with `input_ids`, `input_mask`, `segment_ids` and `word_starts`, int [batch, seq], the last 1
+            at the first piece of each word that is labelled; other keys are ignored.
+        dropout_seed: int32 [2], one per step and replica; None means no dropout. The encoder has none.
+
+    Returns:
+        dict: logits float32 [batch, seq, num_labels], those of a word at its first piece; zero elsewhere.
+
+    Raises:
+        BertError: the encoder has fewer layers than `features` takes.
+    """
+
+    def __init__(self, config, num_labels, features="concat_last_four", lstm_size=768, skip_padding=False, dtype=None):
+        super().__init__(name="feature_tagger", dtype=dtype)
+        self.config = config
+        self.features = features
+        self.bert = BertEncoder(config, skip_padding=skip_padding, dtype=dtype)
+        self.bert.trainable = False
+        self.tagger = Tagger(config, num_labels, features, lstm_size)
+        self.built = True
+
+    def call(self, features, dropout_seed=None):
+        encoded = self.bert(features["input_ids"], features["input_mask"], features["segment_ids"])
+        vectors = [encoded["embedding_output"]]
+        if LAYERS[self.features] is not None:
+            vectors = encoded["layer_outputs"][LAYERS[self.features]]
+        vectors = [ops.stop_gradient(each) for each in vectors]
+        return {"logits": self.tagger(vectors, features["word_starts"], dropout_seed=dropout_seed)}
+
+
+class Tagger(keras.layers.Layer):
+    """What is trained: the mix of layers, two BiLSTM layers, a score a label.
+
+    Dropout is at the encoder's rate, before each BiLSTM layer and before the scores.
+
+    Call:
+        vectors: list of float [batch, seq, hidden].
+        word_starts: int [batch, seq].
+        dropout_seed: as above.
+
+    Returns:
+        float32 [batch, seq, num_labels].
+    """
+
+    def __init__(self, config, num_labels, features, lstm_size, name="tagger"):
+        super().__init__(name=name, dtype="float32")
+        self.weighted = features.startswith("weighted_sum")
+        self.num_layers = _num_layers(config, features)
+        width = config.hidden_size * (self.num_layers if features.startswith("concat") else 1)
+        self.widths = (width, 2 * lstm_size)
+        self.lstms = [_bidirectional(lstm_size, f"bilstm_{index}") for index in range(2)]
+        self.dropouts = [Dropout(config.hidden_dropout_prob, f"tagger/{index}") for index in range(3)]
+        self.output_dense = Dense(2 * lstm_size, num_labels, config, name="output", dtype="float32")
+        self.build()
+
+    def build(self, input_shape=None):
+        if self.weighted:
+            # Softmax weights and one scale, as ELMo mixes layers (Peters et al. 2018, section 3.2).
+            self.layer_weights = self.add_weight(shape=(self.num_layers,), initializer="zeros", name="layer_weights")
+            self.layer_scale = self.add_weight(shape=(), initializer="ones", name="layer_scale")
+        for lstm, width in zip(self.lstms, self.widths):
+            lstm.build((None, None, width))
+        self.output_dense.build()
+
+    def call(self, vectors, word_starts, dropout_seed=None):
+        batch, seq = ops.shape(word_starts)
+        is_word = word_starts > 0
+        # The positions of words come first, in order; behind the last word stand the others.
+        at = ops.arange(seq, dtype="int32")[None, :]
+        words = ops.sort(ops.where(is_word, at, at + seq), axis=1)
+        mask = words < seq
+        hidden = ops.concatenate(self._mixed(vectors), axis=-1)
+        hidden = _gathered(hidden, words % seq)
+        for lstm, dropout in zip(self.lstms, self.dropouts):
+            hidden = lstm(dropout(hidden, dropout_seed), mask=mask)
+        hidden = ops.reshape(self.dropouts[2](hidden, dropout_seed), (batch * seq, self.widths[1]))
+        logits = ops.reshape(self.output_dense(hidden), (batch, seq, self.output_dense.units))
+        # Back from the n-th word to its position.
+        index = ops.maximum(ops.cumsum(ops.cast(is_word, "int32"), axis=1) - 1, 0)
+        return _gathered(logits, index) * ops.cast(is_word, "float32")[:, :, None]
+
+    def _mixed(self, vectors):
+        """The vectors whose concatenation is a token's: as they are, or one weighted sum."""
+        vectors = [ops.cast(each, "float32") for each in vectors]
+        if not self.weighted:
+            return vectors
+        weights = ops.softmax(self.layer_weights) * self.layer_scale
+        return [sum(weights[index] * each for index, each in enumerate(vectors))]
+
+
+def _num_layers(config, features):
+    """How many layers a choice takes."""
+    taken = LAYERS[features]
+    if taken is None:
+        return 1
+    if config.num_hidden_layers < -(taken.start or -1):
+        raise BertError(f"--features={features} takes layer {-(taken.start or -1)} from the top, and the model has "
+                        f"{config.num_hidden_layers} layers. Choose another of {', '.join(LAYERS)}.")
+    return len(range(config.num_hidden_layers)[taken])
+
+
+def _bidirectional(units, name):
+    """Forward and backward LSTM, their results side by side; named, so that a variable's path is the same each time."""
+    # Not cuDNN's kernel: XLA cannot compile it.
+    # Its own copy for the other direction is named too: `forward_lstm`, `backward_lstm`.
+    lstm = keras.layers.LSTM(units, return_sequences=True, use_cudnn=False, name="lstm", dtype="float32")
+    return keras.layers.Bidirectional(lstm, name=name, dtype="float32")
+
+
+def _gathered(x, positions):
+    """Vectors at given positions of each row: [batch, seq, size], int [batch, n] to [batch, n, size]."""
+    return ops.reshape(gather_positions(x, positions), (*ops.shape(positions), x.shape[-1]))

@@ -1,0 +1,83 @@
+"""What a run starts from: the configuration, vocabulary and weights that its flags and its checkpoint name together."""
+
+import os
+
+import tensorflow as tf
+
+from foundation import files
+from foundation.errors import BertError
+from modeling.checkpoints import load
+from modeling.config import BertConfig
+
+
+class StartingPoint:
+    """The checkpoint, if any, and what goes with it.
+
+    Args:
+        settings: StartSettings.
+        training: whether the checkpoint's optimizer state is wanted too.
+
+    Attributes:
+        checkpoint: modeling.checkpoints.load.Checkpoint, or None for random weights.
+        config: BertConfig: of --bert_config_file, or else the checkpoint's own.
+        config_file: where that was read.
+        do_lower_case: as the flag or else the configuration says; True, as in the release, where neither does.
+
+    Raises:
+        BertError: no configuration, no such checkpoint, or a casing against the checkpoint's.
+    """
+
+    def __init__(self, settings, training=False):
+        self.settings = settings
+        self.checkpoint = load.find(settings.init_checkpoint, training) if settings.init_checkpoint else None
+        if settings.bert_config_file:
+            self.config_file = settings.bert_config_file
+            self.config = BertConfig.from_json_file(settings.bert_config_file)
+        elif self.checkpoint:
+            self.config_file = self.checkpoint.config_file
+            self.config = self.checkpoint.config()
+        else:
+            raise BertError("Which model? Give --bert_config_file, or --init_checkpoint with its configuration beside "
+                            "it.")
+        self.do_lower_case = self._casing()
+
+    def _casing(self):
+        said, asked = self._recorded_casing(), self.settings.do_lower_case
+        if None not in (said, asked) and said != asked:
+            raise BertError(f"--do_lower_case={str(asked).lower()}, but the model is {'un' if said else ''}cased "
+                            f"({self.config_file}). Leave the flag out.")
+        return asked if asked is not None else True if said is None else said
+
+    def _recorded_casing(self):
+        """What configuration or checkpoint says of the vocabulary's casing, or None."""
+        if self.config.do_lower_case is None and self.checkpoint and self.checkpoint.config_file:
+            return self.checkpoint.config().do_lower_case
+        return self.config.do_lower_case
+
+    @property
+    def vocab_file(self):
+        """--vocab_file, or the vocab.txt beside the checkpoint or the configuration; None where there is none."""
+        if self.settings.vocab_file:
+            return files.match(self.settings.vocab_file, "vocab_file")[0]
+        if self.checkpoint and self.checkpoint.vocab_file:
+            return self.checkpoint.vocab_file
+        beside = os.path.join(os.path.dirname(self.config_file), "vocab.txt")
+        return beside if tf.io.gfile.exists(beside) else None
+
+    def load(self, model, new_head=False):
+        """Reads the checkpoint into a model.
+
+        Args:
+            model: a Keras model of `modeling.models`.
+            new_head: whether a head that the checkpoint may have is left where it is: another task's is of no use.
+
+        Returns:
+            str: what was read and what was not, for the console.
+
+        Raises:
+            BertError: see modeling.checkpoints.load.load_into.
+        """
+        settings = self.settings
+        report = load.load_into(model, self.checkpoint, load.LoadOptions(
+            settings.allow_missing_weights, settings.extend_positions, settings.extend_vocabulary, new_head))
+        return f"{self.checkpoint.path}: {report.summary()}"
