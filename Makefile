@@ -6,16 +6,19 @@ RUN := $(VENV)/bin/python
 DEMO_OUTPUT ?= demo_output
 CORPUS ?=
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test test-interop lint bench clean help
 
 help:            ## What can be made
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 16
 
 demo: $(VENV)/.run  ## Raw text in, a small pre-trained BERT out, in under 5 minutes; CORPUS=folder takes your own text
 	$(RUN) -m demo.run --output_dir=$(DEMO_OUTPUT) $(if $(CORPUS),--corpus=$(CORPUS))
 
 test: $(VENV)/.test  ## The tests, in parallel
 	$(RUN) -m pytest
+
+test-interop: $(VENV)/.interop  ## The tests against transformers and PyTorch, which it installs (CPU is enough)
+	$(RUN) -m pytest tests/interop -n 1 -rs
 
 lint: $(VENV)/.test  ## ruff
 	$(RUN) -m ruff check .
@@ -36,4 +39,8 @@ $(VENV)/.run: requirements.txt | $(VENV)/.python
 
 $(VENV)/.test: requirements.txt requirements-test.txt | $(VENV)/.python
 	$(RUN) -m pip install --quiet -r requirements.txt -r requirements-test.txt
+	touch $@
+
+$(VENV)/.interop: requirements-interop.txt $(VENV)/.test
+	$(RUN) -m pip install --quiet -r requirements.txt -r requirements-test.txt -r requirements-interop.txt
 	touch $@

@@ -141,4 +141,4 @@ def named_variables(model, trainable=True):
     Returns:
         dict: `bert/encoder/layer_0/attention/self/query/kernel` and so on to Keras variables.
     """
-    return {variable.path: variable for variable in (model.trainable_variables if trainable else model.variables)}
+    return {variable.path: variable for variable in (model.trainable_weights if trainable else model.weights)}

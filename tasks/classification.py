@@ -70,8 +70,11 @@ class ClassificationTask:
     def __init__(self, settings):
         self.settings = settings
         self.name = canonical_name(settings.task_name)
+        self.max_seq_length = settings.max_seq_length
         self.data_set = _custom(settings) if self.name == CUSTOM else glue.GLUE[self.name]
         self.regression = self.data_set.labels is None
+        if settings.regression and not self.regression:
+            raise BertError(f"--regression: {self.name} has labels. Leave the flag out, or use --task_name={CUSTOM}.")
         main = self.data_set.metrics[0]
         self.metric = "eval_accuracy" if main == "accuracy" else main
 
@@ -100,21 +103,16 @@ class ClassificationTask:
         rows = range(len(table))
         if columns.language is not None:
             rows = self._rows_of_language(table, columns.language)
-        tolerant = self.data_set.skip_broken
-        texts = table.cells if tolerant else table.texts
+        texts = table.cells if self.data_set.skip_broken else table.texts
         first = texts(columns.text_a)
         second = texts(columns.text_b) if columns.text_b else [None] * len(table)
-        labels = table.cells(columns.label) if labelled else None
-        if tolerant and labelled:
-            rows = [row for row in rows
-                    if first[row].strip() and (second[row] is None or second[row].strip()) and labels[row].strip()]
-            left_out = len(table) + len(table.skipped) - len(rows)
-            if left_out:
-                print(f"{table.path}: {left_out:,} of {len(table) + len(table.skipped):,} lines left out, "
-                      "because columns or texts are missing.", flush=True)
+        if not labelled:
+            return [Example(first[row], second[row], None) for row in rows]
+        cells = table.cells(columns.label)
+        if self.data_set.skip_broken:
+            rows = _whole_rows(table, first, second, cells)
         label = self._score if self.regression else self._label_id
-        return [Example(first[row], second[row], label(table, row, columns.label, labels[row]) if labelled else None)
-                for row in rows]
+        return [Example(first[row], second[row], label(table, row, columns.label, cells[row])) for row in rows]
 
     def fingerprint(self):
         return {**self.describe(), "max_seq_length": self.settings.max_seq_length, "language": self.settings.language}
@@ -186,24 +184,18 @@ class ClassificationTask:
                 "regression": self.regression, **{name: getattr(self.settings, name) for name in names}}
 
     def _splits(self, known, kind, given):
-        """The splits of a kind: of several files, those that are there, and in any case the first."""
-        if given or not known:
-            return (kind,) if given else ()
-        first, *others = known
-        there = [split for split in others if self.settings.data_dir and self._in_data_dir(known[split])]
-        for split in others:
-            if split not in there and self.settings.data_dir:
-                print(f"{self.settings.data_dir}: no {known[split]}, so it is left out.", flush=True)
-        return (first, *there)
-
-    def _kind(self, split):
-        return next((kind for kind in ("train", "dev", "test") if split == kind or split in self._files_of(kind)))
-
-    def _files_of(self, kind):
-        return getattr(self.data_set, kind)
+        """The splits of a kind: the first, and of others those whose file is there."""
+        if given:
+            return (kind,)
+        if not self.settings.data_dir or not any(map(self._in_data_dir, known.values())):
+            return tuple(known)[:1]
+        missing = [name for name in known.values() if not self._in_data_dir(name)]
+        if missing:
+            print(f"{self.settings.data_dir}: {' and '.join(missing)} left out, for want of the file.", flush=True)
+        return tuple(split for split, name in known.items() if name not in missing)
 
     def _path(self, split):
-        kind = self._kind(split)
+        kind = _kind(split)
         given = getattr(self.settings, f"{kind}_file")
         if given:
             if not tf.io.gfile.exists(given):
@@ -211,10 +203,10 @@ class ClassificationTask:
             return given
         if self.name == CUSTOM:
             raise BertError(f"The {kind} set is asked for and not named. Pass --{kind}_file.")
-        name = self._files_of(kind).get(split)
+        name = getattr(self.data_set, kind).get(split)
         if name is None:
-            raise BertError(f"{self.name} has no {kind} set: it is predicted with the model of another task, as of "
-                            f"mnli for ax, by its --output_dir. Or pass --{kind}_file.")
+            raise BertError(f"{self.name} has no {kind} set. Train mnli, and predict {self.name} with --output_dir of "
+                            f"that run; or pass --{kind}_file.")
         if not self.settings.data_dir:
             raise BertError(f"{self.name}: where is {name}? Pass --data_dir or --{kind}_file.")
         path = self._in_data_dir(name)
@@ -241,13 +233,14 @@ class ClassificationTask:
 
     def _table(self, split):
         """A split's table, its columns, and whether its labels are wanted."""
-        kind, path = self._kind(split), self._path(split)
+        kind, path = _kind(split), self._path(split)
         columns, labelled = self._columns(kind), kind != "test"
         table = tabular.read(path, tabular.Layout(
             self.settings.file_format, columns.header, self.settings.quoting, self.data_set.skip_broken and labelled))
-        for flag, column in (("text_a_column", columns.text_a), ("label_column", columns.label if labelled else "-")):
+        wanted = {"text_a_column": columns.text_a, **({"label_column": columns.label} if labelled else {})}
+        for flag, column in wanted.items():
             if not column:
-                raise BertError(f"{path}: which column is it? Pass --{flag}: {table.columns()}.")
+                raise BertError(f"{path}: which column is it? Pass --{flag}; there are {table.columns()}.")
         if not labelled:
             self._look_for_labels(table, columns)
         return table, columns, labelled
@@ -328,6 +321,21 @@ def canonical_name(name):
         given = f"{name!r} is no task" if name else "No task is named"
         raise BertError(f"{given}. Pass --task_name: {', '.join(glue.GLUE)}, or {CUSTOM} for files of your own.")
     return found
+
+
+def _whole_rows(table, *columns):
+    """Rows that have a text in each column; says how many lines of the file do not."""
+    rows = [row for row, texts in enumerate(zip(*columns)) if all(text is None or text.strip() for text in texts)]
+    lines = len(table) + len(table.skipped)
+    if len(rows) < lines:
+        print(f"{table.path}: {lines - len(rows):,} of {lines:,} lines left out, because columns or texts are missing.",
+              flush=True)
+    return rows
+
+
+def _kind(split):
+    """`dev` of `dev_matched`."""
+    return split.split("_")[0]
 
 
 def _custom(settings):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from scipy import special
 from seqeval.metrics import sequence_labeling
 
 from foundation import files
@@ -25,26 +26,41 @@ FILE_NAMES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class FeatureBased:
-    """The encoder frozen under a BiLSTM: see FeatureTaggerModel for both values."""
+class NerSettings:
+    """What `run_ner.py` is told of its data and its model.
 
+    Attributes:
+        data_dir: folder of files named as in FILE_NAMES.
+        train_file, dev_file, test_file: paths, in place of those in data_dir.
+        labels: tags in the order of their scores; None: those of the training file.
+        tag_scheme: "bio", "iob1", or "auto": that of the training file.
+        document_context: fill each row with the words around its sentence.
+        feature_based: freeze the encoder under a BiLSTM.
+        features, lstm_size: see FeatureTaggerModel.
+        max_seq_length: most word pieces of a row.
+    """
+
+    data_dir: str | None = None
+    train_file: str | None = None
+    dev_file: str | None = None
+    test_file: str | None = None
+    labels: tuple | list | None = None
+    tag_scheme: str = "auto"
+    document_context: bool = False
+    feature_based: bool = False
     features: str = "concat_last_four"
     lstm_size: int = 768
+    max_seq_length: int = 128
 
 
 class NerTask:
-    """Token labelling on files of words and tags (`tasks.ner_files`).
+    """The task (`tasks.task.Task`) of labelling words.
 
     Args:
-        paths: dict of "train", "dev", "test" to path, or None where a split is not given.
-        max_seq_length: int, at least 3.
-        labels: list of str; None: those of the training file.
-        tag_scheme: "bio", "iob1", or "auto": that of the training file.
-        document_context: fill each row with the words around its sentence.
-        feature_based: FeatureBased, or None to fine-tune the whole model.
+        settings: NerSettings.
 
     Raises:
-        BertError: labels without `O`, or rows too short to hold a word.
+        BertError: labels that no tags can have.
     """
 
     name = "ner"
@@ -53,44 +69,45 @@ class NerTask:
     test_splits = ("test",)
     token_outputs = ("logits",)
 
-    def __init__(self, paths, max_seq_length, labels=None, tag_scheme="auto", document_context=False,
-                 feature_based=None):
-        if max_seq_length < 3:
-            raise BertError(f"--max_seq_length={max_seq_length} leaves no room between [CLS] and [SEP]; give more.")
-        if labels and ner_files.OUTSIDE not in labels:
-            raise BertError("--labels lacks O, the tag of words outside of entities. Add it.")
-        self.paths = paths
-        self.max_seq_length = max_seq_length
-        self.document_context = document_context
-        self.feature_based = feature_based
-        self._labels, self._tag_scheme = labels, tag_scheme
+    def __init__(self, settings):
+        self.settings = settings
+        if settings.labels:
+            ner_files.check_labels(settings.labels)
 
     def files(self, split):
         """The file of a split."""
-        path = self.paths.get(split)
-        if not path:
-            raise BertError(f"No {split} file is named. Give --{split}_file, or --data_dir with "
-                            f"{' or '.join(FILE_NAMES[split])} in it.")
-        if not tf.io.gfile.exists(path):
-            raise BertError(f"{path}: no such file (--{split}_file).")
+        path = getattr(self.settings, f"{split}_file")
+        if path:
+            if not tf.io.gfile.exists(path):
+                raise BertError(f"{path}: no such file (--{split}_file).")
+            return [path]
+        names = FILE_NAMES[split]
+        if not self.settings.data_dir:
+            raise BertError(f"The {split} file is asked for and not named. Give --{split}_file, or --data_dir with "
+                            f"{_or(names)} in it.")
+        paths = [os.path.join(self.settings.data_dir, name) for name in names]
+        path = next(filter(tf.io.gfile.exists, paths), None)
+        if path is None:
+            raise BertError(f"{self.settings.data_dir}: no {_or(names)} there (--data_dir). Name the file by "
+                            f"--{split}_file.")
         return [path]
 
     @functools.cached_property
     def labels(self):
         """Tuple of str, in the order of the scores."""
-        return tuple(self._labels) if self._labels else self._found_in_training[0]
+        return tuple(self.settings.labels or self._found_in_training[0])
 
     @functools.cached_property
     def tag_scheme(self):
-        """"bio" or "iob1"; None where neither a training file nor a flag says it."""
-        if self._tag_scheme != "auto":
-            return self._tag_scheme
-        return self._found_in_training[1] if self.paths.get("train") or not self._labels else None
+        """"bio" or "iob1"; None where labels are given, and with them no scheme."""
+        if self.settings.tag_scheme != "auto":
+            return self.settings.tag_scheme
+        return None if self.settings.labels else self._found_in_training[1]
 
     @functools.cached_property
     def _found_in_training(self):
         sentences = self._tagged("train")
-        scheme = None if self._tag_scheme != "auto" else ner_files.scheme_of(sentences)
+        scheme = ner_files.scheme_of(sentences) if self.settings.tag_scheme == "auto" else None
         return ner_files.labels_of(sentences), scheme
 
     def _tagged(self, split):
@@ -116,30 +133,30 @@ class NerTask:
         for sentence in sentences:
             for index, tag in enumerate(sentence.tags):
                 if tag not in known:
-                    source = "in --labels" if self._labels else "in the training file"
-                    raise BertError(f"{sentence.path}, line {sentence.line + index}: the label {tag} is not {source}. "
-                                    "Mend it, or name all labels by --labels.")
+                    raise BertError(f"{sentence.path}, line {sentence.line + index}: {tag} is no label of the training "
+                                    f"file or of --labels. Known: {', '.join(self.labels)}.")
 
     def fingerprint(self):
         """What features depend on beside the files."""
-        return {"family": self.name, "labels": list(self.labels), "max_seq_length": self.max_seq_length,
-                "document_context": self.document_context}
+        return {"family": self.name, "labels": list(self.labels), "max_seq_length": self.settings.max_seq_length,
+                "document_context": self.settings.document_context}
 
     def features(self, examples, tokenizer, training):
         """Rows of word pieces (tasks.ner_features). Examples are a whole split: sentences are each other's context."""
-        return ner_features.build(examples, tokenizer, self.labels, self.max_seq_length, self.document_context)
+        return ner_features.build(examples, tokenizer, self.labels, self.settings.max_seq_length,
+                                  self.settings.document_context)
 
     def model(self, config, dtype, skip_padding):
         """One linear layer on the encoder, or a BiLSTM on the frozen one."""
-        if self.feature_based is None:
+        if not self.settings.feature_based:
             return TokenClassificationModel(config, len(self.labels), skip_padding=skip_padding, dtype=dtype)
-        return FeatureTaggerModel(config, len(self.labels), self.feature_based.features, self.feature_based.lstm_size,
+        return FeatureTaggerModel(config, len(self.labels), self.settings.features, self.settings.lstm_size,
                                   skip_padding=skip_padding, dtype=dtype)
 
     def weights(self, batch):
         """1 for each labelled word of a real row: float32 [rows * seq]."""
         labelled = tf.cast(batch["token_labels"] >= 0, tf.float32)
-        return tf.reshape(labelled * tf.cast(batch["is_real_example"], tf.float32)[:, None], [-1])
+        return tf.reshape(labelled * tf.reshape(tf.cast(batch["is_real_example"], tf.float32), [-1, 1]), [-1])
 
     def losses(self, outputs, batch):
         """Cross entropy at each position: float32 [rows * seq]."""
@@ -147,28 +164,32 @@ class NerTask:
         return tf.reshape(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs["logits"]), [-1])
 
     def score(self, split, examples, features, outputs):
-        """Entity-level precision, recall and F1 and the accuracy of tags, in percent, as conlleval prints them."""
+        """Entity-level F1, precision and recall and the accuracy of tags, in percent as conlleval prints them; and the
+        loss, the mean over words.
+        """
         gold = [list(sentence.tags) for sentence in examples]
         predicted = self.predictions(examples, features, outputs)
-        accuracy = sequence_labeling.accuracy_score(gold, predicted) * 100
         overall = entity_scores(gold, predicted)[0]
-        return {"f1": overall.f1, "precision": overall.precision, "recall": overall.recall, "accuracy": accuracy}
+        return {"f1": overall.f1, "precision": overall.precision, "recall": overall.recall,
+                "accuracy": sequence_labeling.accuracy_score(gold, predicted) * 100,
+                "loss": _loss(features.tokens["token_labels"], np.concatenate(outputs["logits"]))}
 
     def write(self, split, examples, features, outputs, folder):
-        """Writes `<split>_predictions.txt`, and `<split>_entities.tsv` where tags are known.
+        """Writes `predictions.txt`, and `entities.tsv` where tags are known; a dev split has its name in both.
 
         The first has a line a word, as conlleval reads it: the word (white space in it as `_`), its tag where known,
         the predicted tag; an empty line ends a sentence. The second has the scores of each type of entity.
         """
+        prefix = "" if split in self.test_splits else f"{split}_"
         predicted = self.predictions(examples, features, outputs)
-        path = os.path.join(folder, f"{split}_predictions.txt")
+        path = os.path.join(folder, f"{prefix}predictions.txt")
         files.write_text(path, "".join(f"{_block(*each)}\n" for each in zip(examples, predicted)))
         if examples[0].tags is None:
             return [path]
         table = ["\t".join(EntityScore._fields)]
         table += [f"{each.entity}\t{each.precision:.2f}\t{each.recall:.2f}\t{each.f1:.2f}\t{each.count}"
                   for each in entity_scores([list(sentence.tags) for sentence in examples], predicted)]
-        table_path = os.path.join(folder, f"{split}_entities.tsv")
+        table_path = os.path.join(folder, f"{prefix}entities.tsv")
         files.write_text(table_path, "".join(f"{line}\n" for line in table))
         return [path, table_path]
 
@@ -182,21 +203,10 @@ class NerTask:
         return [tags[end - len(sentence.words):end] for sentence, end in zip(examples, ends)]
 
     def describe(self):
-        """What predicting needs beside the weights."""
-        return {
-            "labels": list(self.labels), "tag_scheme": self.tag_scheme, "max_seq_length": self.max_seq_length,
-            "document_context": self.document_context,
-            "feature_based": self.feature_based and dataclasses.asdict(self.feature_based),
-        }
-
-
-def paths_in(folder):
-    """The files of a folder by split, under the first of FILE_NAMES that is there; None where none is."""
-    def first(names):
-        paths = [os.path.join(folder, name) for name in names]
-        return next(filter(tf.io.gfile.exists, paths), None)
-
-    return {split: first(names) for split, names in FILE_NAMES.items()}
+        """Values of flags, so that a later command need not repeat them."""
+        names = ("document_context", "feature_based", "features", "lstm_size", "max_seq_length")
+        return {"labels": list(self.labels), "tag_scheme": self.tag_scheme or "auto",
+                **{name: getattr(self.settings, name) for name in names}}
 
 
 class EntityScore(NamedTuple):
@@ -225,6 +235,17 @@ def entity_scores(gold, predicted):
     overall = sequence_labeling.precision_recall_fscore_support(gold, predicted, average="micro", zero_division=0)
     return [EntityScore(name, *(float(value) * 100 for value in scores), int(count))
             for name, *scores, count in [("all", *overall), *zip(types, *each)]]
+
+
+def _loss(labels, logits):
+    """Mean cross entropy where there is a label: int [total] and float [total, labels]."""
+    labelled = labels >= 0
+    scores = special.log_softmax(logits[labelled].astype(np.float64), axis=-1)
+    return float(-scores[np.arange(len(scores)), labels[labelled]].mean())
+
+
+def _or(names):
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _block(sentence, predicted):

@@ -8,7 +8,7 @@ from tasks.features import Features
 def build(sentences, tokenizer, labels, max_seq_length, document_context=False):
     """Makes rows `[CLS] context words context [SEP]`; each word is the own word of exactly one row, in order.
 
-    A sentence that is too long for a row is cut between words into as few parts as will do, of like size. What room a
+    A sentence that is too long for a row is cut between words into few parts of like size. What room a
     row has left is filled from both sides: with the rest of its sentence or, with `document_context`, with its
     document ("maximal document context": paper, section 5.3). A word that tokenises to nothing is `[UNK]`.
 
@@ -71,11 +71,12 @@ def _pieces(sentences, tokenizer, most):
 
 
 def _parts(begins, first, last, capacity):
-    """Cuts the words first to last (exclusive) into as few parts as fit: yields (first, last) of each."""
+    """Cuts the words first to last (exclusive) into few parts of like size: yields (first, last) of each."""
     while begins[last] - begins[first] > capacity:
         left = begins[last] - begins[first]
         size = -(-left // -(-left // capacity))
-        end = max(first + 1, int(np.searchsorted(begins, begins[first] + size, "right")) - 1)
+        end = int(np.searchsorted(begins, begins[first] + size))
+        end -= int(begins[end] - begins[first] > capacity)
         yield first, end
         first = end
     yield first, last
@@ -104,9 +105,9 @@ def _windows(begins, own, around, capacity):
     before, behind = own[0] - around[0], around[1] - own[1]
     room = capacity - (own[1] - own[0])
     left = np.minimum(before, np.maximum(room // 2, room - behind))
-    right = np.minimum(behind, room - left)
-    return (begins[np.searchsorted(begins, own[0] - left, "left")],
-            begins[np.searchsorted(begins, own[1] + right, "right") - 1])
+    first = begins[np.searchsorted(begins, own[0] - left)]
+    right = np.minimum(behind, capacity - (own[1] - first))
+    return first, begins[np.searchsorted(begins, own[1] + right, "right") - 1]
 
 
 def _label_ids(sentences, labels):

@@ -113,6 +113,17 @@ def labels_of(sentences):
     return (OUTSIDE, *sorted(found - {OUTSIDE}))
 
 
+def check_labels(labels):
+    """Raises BertError where --labels is not a list of different tags with `O` among them."""
+    wrong = [label for label in labels if not _TAG.fullmatch(label)]
+    if wrong:
+        raise BertError(f"--labels: {wrong[0]!r} is not a tag. Tags are O, B-type and I-type.")
+    if OUTSIDE not in labels:
+        raise BertError("--labels lacks O, the tag of words outside of entities. Add it.")
+    if len(set(labels)) < len(labels):
+        raise BertError("--labels names a tag twice. Remove one of the two.")
+
+
 def scheme_of(sentences):
     """The scheme that tags are written in.
 

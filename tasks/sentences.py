@@ -8,9 +8,9 @@ import numpy as np
 
 from foundation import parallel
 
-# Characters of text in one piece of work. Tokenising runs at about ten million a second and a worker process takes
+# Characters of text in one piece of work. Tokenising runs at some twenty million a second and a worker process takes
 # seconds to start, so only what is beyond the first few pieces is worth one (`parallel.map_in_order`).
-_CHARACTERS = 1 << 23
+_CHARACTERS = 1 << 24
 
 
 def pair_features(tokenizer, first, second, max_seq_length):

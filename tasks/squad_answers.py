@@ -3,9 +3,10 @@
 The release's `write_predictions`. The text of an answer is by default what its `get_final_text` gives, which looks for
 the answer's pieces in the words around them. The characters that the pieces stand for (`answer_text="offsets"`) are
 the same text except where that search goes astray:
-    - an unknown piece, or a letter that lower-casing makes two of (as in İ), is not found: all the words are given;
+    - all of the words are given where a piece is unknown, where lower-casing changes how many characters they have (as
+      of a decomposed é), or where they hold a space that does not part words for the release (as U+2009);
     - pieces that stand twice in the words are found at the first place;
-    - several white-space characters in a row come out as one space, a line feed as a space.
+    - several spaces in a row come out as one, as does a line feed.
 """
 
 import dataclasses

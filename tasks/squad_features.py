@@ -5,6 +5,7 @@ all of its questions, and rows are filled by runs of ids.
 """
 
 import dataclasses
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ from tasks.squad_files import SPACES
 from tokenization.text_rules import code_points
 
 FIRST_UNIQUE_ID = 1000000000  # the release's
-# Questions encoded at a time: enough for the arrays to pay, few enough for the cache of a core.
-_CHUNK = 1024
+# Characters of contexts, windows' overlap counted, that are encoded at a time: enough for the arrays to pay, few enough
+# to stay small beside a whole data set.
+_CHUNK = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,9 +47,9 @@ class WindowSettings:
             raise BertError(f"--doc_stride={self.doc_stride}: a window must begin at least 1 piece after the last.")
 
     @property
-    def windows_touch(self):
-        """Whether windows of a long question do not overlap: an answer at a border is then in none of them."""
-        return self.doc_stride >= self.max_seq_length - self.max_query_length - 3
+    def overlap(self):
+        """Whether windows of a long context overlap, whatever the question."""
+        return self.doc_stride < self.max_seq_length - self.max_query_length - 3
 
 
 def make_features(questions, tokenizer, settings, training):
@@ -67,8 +69,11 @@ def make_features(questions, tokenizer, settings, training):
         `start_positions`, `end_positions` (0, which is [CLS], where the window does not hold the answer) and
         `is_impossible`.
     """
-    chunks = [_encode(questions[first : first + _CHUNK], first, tokenizer, settings, training)
-              for first in range(0, max(len(questions), 1), _CHUNK)]
+    overlap = max(1, settings.max_seq_length // settings.doc_stride)
+    sizes = np.cumsum([0] + [len(question.paragraph.context) * overlap for question in questions])
+    bounds = [0, *(1 + np.flatnonzero(np.diff(sizes[:-1] // _CHUNK))), len(questions)]
+    chunks = [_encode(questions[first:end], first, tokenizer, settings, training)
+              for first, end in itertools.pairwise(bounds)]
     tokens, lengths, values = zip(*chunks)
     lengths = np.concatenate(lengths)
     values = _joined(values)

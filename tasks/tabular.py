@@ -1,4 +1,4 @@
-"""Tables of text: TSV as GLUE writes it, CSV with quotes, JSON objects a line; mistakes told by file, line and column."""
+"""Tables of text: TSV as GLUE writes it, CSV with quotes, JSONL; mistakes are told by file, line and column."""
 
 import csv
 import dataclasses
@@ -76,7 +76,10 @@ class Table:
 
     def columns(self):
         """What there is to choose from, for messages."""
-        return ", ".join(map(repr, self.names)) if self.names else f"1 to {len(self.rows[0])}"
+        if self.names:
+            return ", ".join(map(repr, self.names))
+        width = len(self.rows[0])
+        return f"columns 1 to {width}" if width > 1 else "column 1"
 
     def _find(self, column):
         if self.names and column in self.names:

@@ -15,6 +15,7 @@ class Task(typing.Protocol):
         dev_splits: names of the splits that are evaluated, as ("dev",) or ("dev_matched", "dev_mismatched").
         test_splits: names of the splits that are predicted. The training split is "train".
         token_outputs: the model's outputs whose second axis is the sequence.
+        max_seq_length: most positions of a row.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Task(typing.Protocol):
     dev_splits: tuple
     test_splits: tuple
     token_outputs: tuple
+    max_seq_length: int
 
     def files(self, split):
         """Paths that a split is read from. Raises BertError where one is missing, naming the flag that gives it."""

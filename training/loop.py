@@ -12,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from foundation.errors import BertError
-from training import input_pipeline
 
 
 class Stopped(BertError):
@@ -29,18 +28,18 @@ class TrainLoop:
         directory: RunDirectory.
         reporter: Reporter.
         settings: LoopSettings.
-        source: input_pipeline.RecordSource.
-        evaluate: function of the step, called when an evaluation is due, or None.
+        describe_error: function from an error of the input to the one to raise.
+        evaluate: function of the step, called when an evaluation is due, or None; training ends where it returns True.
     """
 
-    def __init__(self, placement, step, state, directory, reporter, settings, source, evaluate=None):
+    def __init__(self, placement, step, state, directory, reporter, settings, describe_error, evaluate=None):
         self.placement = placement
         self.step = step
         self.state = state
         self.directory = directory
         self.reporter = reporter
         self.settings = settings
-        self.source = source
+        self.describe_error = describe_error
         self.evaluate = evaluate
         self._steps_per_call = 1
         self._stop_asked = False
@@ -50,7 +49,10 @@ class TrainLoop:
         """Makes updates number `first_step` + 1 to `last_step`.
 
         Args:
-            dataset: function of tf.distribute.InputContext, from `input_pipeline.training_batches` at `first_step`.
+            dataset: function of tf.distribute.InputContext to the batches from number `first_step` on.
+
+        Returns:
+            the step it ended at.
 
         Raises:
             Stopped: on SIGTERM, after saving.
@@ -66,13 +68,16 @@ class TrainLoop:
                     self.directory.save(now, self.state)
                     self.reporter.start_clock(now)
                 if self.evaluate and self._due(now, self.settings.eval_every_steps) and now < last_step:
-                    self.evaluate(now)
+                    if self.evaluate(now):
+                        self.directory.save(now, self.state)
+                        break
                     self.reporter.start_clock(now)
                 if self._agreed_to_stop() and now < last_step:
                     prefix = self.directory.save(now, self.state)
                     self.reporter.flush()
                     raise Stopped(f"Stopped at step {now:,} as asked; saved {prefix}. The same command goes on.")
         self.reporter.flush()
+        return now
 
     def _one_call(self, iterator, now, last_step):
         count = self._call_length(now, last_step)
@@ -80,7 +85,7 @@ class TrainLoop:
         try:
             rows = self.step.call(iterator, tf.constant(now, tf.int64), tf.constant(count, tf.int64)).numpy()
         except tf.errors.OpError as error:
-            raise input_pipeline.describe_read_error(error, self.source.files) from None
+            raise self.describe_error(error) from None
         self._require_finite(rows, now)
         # Machines must make calls of one length, so they agree on how long the last one took.
         self._adapt(count, self._agree(time.monotonic() - started), first=self._steps_per_call == 1)

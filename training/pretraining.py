@@ -166,7 +166,7 @@ class PretrainingRun:
             return run_directory.take_all(self.state, self.start.checkpoint)
         loaded = self.start.load(self.model)
         if self.placement.is_chief:
-            print(loaded, flush=True)
+            print(f"{self.start.checkpoint.path}: {loaded.summary()}", flush=True)
         return 0
 
     def _train(self, report):
@@ -180,13 +180,18 @@ class PretrainingRun:
         batches = input_pipeline.training_batches(
             self.train_source, settings.train_batch_size, settings.random_seed, first_batch=report.step,
             shuffle_buffer=settings.shuffle_buffer)
-        loop = TrainLoop(self.placement, step, self.state, self.directory, self.reporter, settings.loop,
-                         self.train_source, self._evaluate if settings.loop.eval_every_steps else None)
+        loop = TrainLoop(
+            self.placement, step, self.state, self.directory, self.reporter, settings.loop,
+            lambda error: input_pipeline.describe_read_error(error, self.train_source.files),
+            self._evaluate_in_passing if settings.loop.eval_every_steps else None)
         loop.run(batches, report.step, self._last_step())
         report.step = max(report.step, self._last_step())
         report.final_model = self.directory.write_final(self.objective.variables, self.config, self.vocab_file)
         if not self.vocab_file:
             self.reporter.say("warning: the final model has no vocab.txt; give --vocab_file to have it there.")
+
+    def _evaluate_in_passing(self, step):
+        self._evaluate(step)
 
     def _evaluate(self, step):
         """Held-out figures at a step, reported and written to eval_results.txt."""

@@ -19,9 +19,10 @@ class Reporter:
         examples_per_step: global batch size.
         tokens_per_example: positions of a row, padding included.
         first_step: step the run starts at; later lines of an earlier start are dropped from metrics.jsonl.
+        continues: whether nothing is trained, so that what was reported before stays.
     """
 
-    def __init__(self, directory, total_steps, examples_per_step, tokens_per_example, first_step):
+    def __init__(self, directory, total_steps, examples_per_step, tokens_per_example, first_step, continues=False):
         self.directory = directory
         self.total_steps = total_steps
         self.examples_per_step = examples_per_step
@@ -29,7 +30,7 @@ class Reporter:
         self._writers = {}
         self._last_step, self._last_time = first_step, time.monotonic()
         self._seconds_per_step, self._windows = 0.0, 0
-        if directory.writable:
+        if directory.writable and not continues:
             self._drop_after(first_step)
 
     def say(self, line):

@@ -42,17 +42,13 @@ class StartingPoint:
         self.do_lower_case = self._casing()
 
     def _casing(self):
-        said, asked = self._recorded_casing(), self.settings.do_lower_case
+        said, place, asked = self.config.do_lower_case, self.config_file, self.settings.do_lower_case
+        if self.checkpoint and (said is None or not self.settings.bert_config_file):
+            said, place = self.checkpoint.lower_case(), self.checkpoint.path
         if None not in (said, asked) and said != asked:
             raise BertError(f"--do_lower_case={str(asked).lower()}, but the model is {'un' if said else ''}cased "
-                            f"({self.config_file}). Leave the flag out.")
+                            f"({place}). Leave the flag out.")
         return asked if asked is not None else True if said is None else said
-
-    def _recorded_casing(self):
-        """What configuration or checkpoint says of the vocabulary's casing, or None."""
-        if self.config.do_lower_case is None and self.checkpoint and self.checkpoint.config_file:
-            return self.checkpoint.config().do_lower_case
-        return self.config.do_lower_case
 
     @property
     def vocab_file(self):
@@ -72,12 +68,11 @@ class StartingPoint:
             new_head: whether a head that the checkpoint may have is left where it is: another task's is of no use.
 
         Returns:
-            str: what was read and what was not, for the console.
+            modeling.checkpoints.load.LoadReport.
 
         Raises:
             BertError: see modeling.checkpoints.load.load_into.
         """
         settings = self.settings
-        report = load.load_into(model, self.checkpoint, load.LoadOptions(
+        return load.load_into(model, self.checkpoint, load.LoadOptions(
             settings.allow_missing_weights, settings.extend_positions, settings.extend_vocabulary, new_head))
-        return f"{self.checkpoint.path}: {report.summary()}"

@@ -92,8 +92,7 @@ class TrainStep:
         parts = self.settings.gradient_accumulation_steps
         if parts == 1:
             return self._gradients(features, weights, dropout_seed)
-        features = {name: tf.reshape(value, [parts, value.shape[0] // parts, *value.shape[1:]])
-                    for name, value in features.items()}
+        features = {name: _cut(value, parts) for name, value in features.items()}
 
         def one(part, gradients, sums):
             micro_batch = {name: value[part] for name, value in features.items()}
@@ -139,6 +138,45 @@ class EvaluationStep:
         for batch in batches:
             totals += self.call(batch).numpy().astype("float64")
         return self.objective.summarize(dict(zip(self.objective.sum_names, totals)))
+
+
+class PredictionStep:
+    """A model's outputs for batches, from all replicas, without dropout.
+
+    Args:
+        placement: training.strategy.Placement.
+        objective: Objective whose `predict(features)` gives a dict of tensors [rows, ...].
+    """
+
+    def __init__(self, placement, objective):
+        self.placement = placement
+        self.objective = objective
+        predict = objective.predict
+        self._predict = tf.function(predict, jit_compile=True) if placement.xla else predict
+        self.call = tf.function(self._call)
+
+    def _call(self, batch):
+        outputs = self.placement.strategy.run(self.batch_outputs, args=(batch,))
+        return {name: self.placement.strategy.experimental_local_results(value)[0] for name, value in outputs.items()}
+
+    def batch_outputs(self, features):
+        """In replica context: dict of tensors [global rows, ...], the same on each replica."""
+        replica = tf.distribute.get_replica_context()
+        outputs = self._predict(features)
+        if replica.num_replicas_in_sync == 1:
+            return outputs
+        return {name: replica.all_gather(value, axis=0) for name, value in outputs.items()}
+
+    def run(self, batches):
+        """Yields a dict of NumPy arrays [global rows, ...] for each batch of a distributed dataset."""
+        for batch in batches:
+            yield {name: value.numpy() for name, value in self.call(batch).items()}
+
+
+def _cut(value, parts):
+    """[rows, ...] to [parts, rows / parts, ...]; one of the other sizes may be unknown."""
+    rest = [-1 if size is None else size for size in value.shape[1:]]
+    return tf.reshape(value, [parts, value.shape[0] // parts, *rest])
 
 
 def fold_in(seed, *numbers):

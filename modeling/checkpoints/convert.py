@@ -60,11 +60,10 @@ def convert(source, folder, target_format, config_file=None, vocab_file=None, do
         raise BertError(f"--format={target_format}: not one of {', '.join(FORMATS)}.")
     checkpoint = load.find(source)
     config = BertConfig.from_json_file(config_file) if config_file else checkpoint.config()
-    if do_lower_case is not None:
-        config = config.replace(do_lower_case=do_lower_case)
-    tokens = huggingface.vocabulary_of(checkpoint.folder) if not vocab_file else None
-    if vocab_file:
-        tokens = files.read_text(vocab_file).removesuffix("\n").split("\n")
+    if do_lower_case is None:
+        do_lower_case = checkpoint.lower_case() if config.do_lower_case is None else config.do_lower_case
+    config = config.replace(do_lower_case=do_lower_case)
+    tokens = _vocabulary(checkpoint, vocab_file, config)
     reader = checkpoint.reader
     left_out = list(getattr(reader, "unknown", ()))
     if target_format == "huggingface":
@@ -75,9 +74,31 @@ def convert(source, folder, target_format, config_file=None, vocab_file=None, do
         config.to_json_file(os.path.join(folder, "bert_config.json"))
         if tokens:
             files.write_text(os.path.join(folder, "vocab.txt"), "".join(f"{token}\n" for token in tokens))
+        if task := _task(checkpoint):
+            files.write_json(os.path.join(folder, load.TASK_FILE), task)
         if target_format == "google":
             google.write(os.path.join(folder, "bert_model.ckpt"), values)
         else:
             left_out += keras_weights.write(os.path.join(folder, keras_weights.FILE_NAME), values)
     total = len(reader.names) + len(getattr(reader, "unknown", ()))
     return Conversion(checkpoint.path, checkpoint.format, target_format, folder, total - len(left_out), tuple(left_out))
+
+
+def _vocabulary(checkpoint, vocab_file, config):
+    """Word pieces in the order of their ids, or None where there is no vocabulary."""
+    if vocab_file:
+        tokens = [line.strip() for line in files.read_text(vocab_file).removesuffix("\n").split("\n")]
+    else:
+        tokens = huggingface.vocabulary_of(checkpoint.folder)
+    if tokens and len(tokens) > config.vocab_size:
+        raise BertError(f"{vocab_file or checkpoint.folder}: the vocabulary has {len(tokens)} word pieces, the "
+                        f"configuration {config.vocab_size} (vocab_size). Is it another model's?")
+    return tokens
+
+
+def _task(checkpoint):
+    """What a fine-tuned model's folder says of its task: as it stands beside the source, or the classes' names."""
+    if checkpoint.task_file:
+        return files.read_json(checkpoint.task_file)
+    labels = checkpoint.labels()
+    return {"labels": labels} if labels else None

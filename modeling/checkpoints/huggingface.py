@@ -35,7 +35,7 @@ __all__ = ["Reader", "Written", "config_from_json", "config_to_json", "config_va
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 _FLOATS = ("F64", "F32", "F16", "BF16")
-_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+_PICKLES = (".bin", ".pt", ".pth", ".pkl")
 _OTHER_WEIGHTS = (".h5", ".msgpack", ".onnx", ".ot")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.safetensors$")
 _LAYER = re.compile(r"encoder\.layer\.(\d{1,4})\.")
@@ -87,8 +87,7 @@ def read(path, config=None):
     config = (config_values(folder) or {}) if config is None else config
     if (kind := config.get("model_type", "bert")) != "bert":
         raise BertError(f"{path}: the model is a {kind}, not a BERT.")
-    architectures = config.get("architectures") or [None]
-    return Reader(path, _shards(path), architectures[0])
+    return Reader(path, _shards(path), next(iter(config.get("architectures") or ()), None))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +111,7 @@ def write(folder, values, config, tokens=None, do_lower_case=None, labels=None):
         values: the release's names to arrays or variables: a dict, or a reader (`names`, `get`), of which only one
             tensor is in memory at a time.
         config: BertConfig.
-        tokens: word pieces in the order of their ids; None writes no vocabulary.
+        tokens: list of str, word pieces in the order of their ids; None writes no vocabulary.
         do_lower_case: whether the vocabulary is of lower-cased text; None takes the configuration's word.
         labels: names of the classes, in the order of their numbers; None numbers them.
 
@@ -283,7 +282,7 @@ def _nothing_in(folder):
     if shards := [name for name in found if _SHARD.search(name)]:
         return f"{folder}: {shards[0]} is one of several parts; their index, {INDEX}, is missing. Copy it too."
     if pickles := [name for name in found if name.endswith(_PICKLES)]:
-        return _pickled(os.path.join(folder, pickles[0]))
+        return _pickled(os.path.join(folder, min(pickles, key=lambda name: not name.startswith("pytorch_model"))))
     if others := [name for name in found if name.endswith(_OTHER_WEIGHTS)]:
         return f"{folder}: holds {others[0]} and no {WEIGHTS}. {_HOW_TO_CONVERT}"
     single = [name for name in found if name.endswith(".safetensors")]
@@ -295,8 +294,8 @@ _HOW_TO_CONVERT = "With transformers, from_pretrained(folder).save_pretrained(fo
 
 
 def _pickled(path):
-    return (f"{path}: a pickled PyTorch file, which can run any code when it is opened, is not read. Load it where you "
-            f"trust it and write safetensors: save_pretrained(folder, safe_serialization=True) of transformers.")
+    return (f"{path}: a pickled PyTorch file, which may run any code when it is opened, is not read. Where you trust "
+            f"it, load it with transformers and write safetensors: save_pretrained(folder, safe_serialization=True).")
 
 
 def _indexed(index):

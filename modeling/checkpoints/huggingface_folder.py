@@ -54,10 +54,7 @@ def config_to_json(config, architecture, labels=None):
 
 def config_values(folder):
     """What a folder's `config.json` holds as a dict, or None where there is none."""
-    values = _json(folder, CONFIG)
-    if values is not None and not isinstance(values, dict):
-        raise BertError(f"{os.path.join(folder, CONFIG)}: not one JSON object.")
-    return values
+    return _json(folder, CONFIG)
 
 
 def labels_of(values):
@@ -130,4 +127,9 @@ def write_tokenizer(folder, config, tokens=None, do_lower_case=None):
 
 def _json(folder, name):
     path = os.path.join(folder, name)
-    return files.read_json(path) if tf.io.gfile.exists(path) else None
+    if not tf.io.gfile.exists(path):
+        return None
+    values = files.read_json(path)
+    if not isinstance(values, dict):
+        raise BertError(f"{path}: not one JSON object.")
+    return values

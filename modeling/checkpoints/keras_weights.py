@@ -1,12 +1,15 @@
 """Checkpoints in Keras' format: one `model.weights.h5`, which `load_weights` of a model in `modeling.models` takes.
 
-Keras names a dataset by the attributes that lead to it and by the variable's number there; `_dataset_of` says so for each
-of the release's names. Each dataset carries the release's name too, so that a file can be read without its model.
+Keras names a dataset by the attributes that lead to it and by the variable's number there; `dataset_of` says so for
+each of the release's names. Each dataset carries the release's name too, so that a file can be read without its model.
 """
 
+import os
 import re
+import tempfile
 
 import h5py
+import tensorflow as tf
 
 from foundation import files
 from foundation.errors import BertError
@@ -42,6 +45,9 @@ class Reader:
         self._file = _open(path)
         self._file.visititems(self._note)
         self.unknown = tuple(self.unknown)
+        if not self.shapes:
+            raise BertError(f"{path}: holds no BERT that convert_checkpoint.py, or save_weights of a model here, wrote; "
+                            f"HDF5 files of other programs are not read.")
 
     def _note(self, dataset, item):
         if not isinstance(item, h5py.Dataset):
@@ -76,7 +82,7 @@ def read(path):
 
 
 def write(path, values):
-    """Writes a file atomically; names that no model here has, as optimizer slots, are left out.
+    """Writes a file atomically; names that no model here has, as optimizer slots or a second head, are left out.
 
     Args:
         path: ends in `.weights.h5`.
@@ -85,11 +91,22 @@ def write(path, values):
     Returns:
         list of the names left out.
     """
+    with files.atomic(path) as temporary:
+        if not files.is_remote(path):
+            return _write(temporary, values)
+        # HDF5 knows local files only.
+        with tempfile.TemporaryDirectory() as folder:
+            left_out = _write(local := os.path.join(folder, FILE_NAME), values)
+            tf.io.gfile.copy(local, temporary)
+        return left_out
+
+
+def _write(path, values):
     left_out = []
-    with files.atomic(path) as temporary, h5py.File(temporary, "w") as file:
+    with h5py.File(path, "w") as file:
         for name, value in values.items():
             dataset = dataset_of(name)
-            if dataset is None:
+            if dataset is None or dataset in file:
                 left_out.append(name)
                 continue
             file.create_dataset(dataset, data=value).attrs["name"] = name
@@ -131,10 +148,15 @@ _NAMES_WITHOUT_HEADS = _names()
 
 
 def _open(path):
+    """An open HDF5 file. A remote one is copied for as long as it is open."""
+    if not tf.io.gfile.exists(path):
+        raise BertError(f"{path}: no such file.")
     try:
-        return h5py.File(path, "r")
-    except FileNotFoundError:
-        raise BertError(f"{path}: no such file.") from None
+        if not files.is_remote(path):
+            return h5py.File(path, "r")
+        with tempfile.TemporaryDirectory() as folder:
+            tf.io.gfile.copy(path, copy := os.path.join(folder, FILE_NAME))
+            return h5py.File(copy, "r")
     except OSError as error:
         reason = str(error).splitlines()[0]
         raise BertError(f"{path}: not a whole HDF5 file ({reason}).") from None

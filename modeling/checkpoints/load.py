@@ -20,6 +20,8 @@ EXTEND_POSITIONS = ("no", "copy", "initialize")
 # What a checkpoint must hold of a model; the rest are heads and the pooler, which each task trains anew.
 _ENCODER = re.compile(r"bert/(embeddings|encoder)/")
 _OPTIMIZER_SLOT = re.compile(r"/adam_[mv]$")
+# The release's folders say so, as cased_L-12_H-768_A-12 and wwm_uncased_L-24_H-1024_A-16; their configurations do not.
+_CASING_OF_FOLDER = re.compile(r"(?:^|_)(un)?cased_L-\d")
 _POSITIONS = "bert/embeddings/position_embeddings"
 _WORDS = ("bert/embeddings/word_embeddings", "cls/predictions/output_bias")
 
@@ -50,6 +52,11 @@ class Checkpoint:
         """Path of vocab.txt beside it, or None."""
         return self._beside(("vocab.txt",))
 
+    @property
+    def task_file(self):
+        """Path of the description of a fine-tuned model beside it, or None."""
+        return self._beside((TASK_FILE,))
+
     def _beside(self, names):
         paths = [os.path.join(self.folder, name) for name in names]
         return next((path for path in paths if tf.io.gfile.exists(path)), None)
@@ -58,17 +65,26 @@ class Checkpoint:
         """Names of the classes of a fine-tuned model, in the order of their numbers, or None."""
         if self.format == "huggingface":
             return huggingface.labels_of(huggingface.config_values(self.folder) or {})
-        task = self._beside((TASK_FILE,))
-        return files.read_json(task).get("labels") if task else None
+        return files.read_json(self.task_file).get("labels") if self.task_file else None
 
     def config(self):
         """BertConfig from the file beside it, casing included. Raises BertError where there is none."""
         if not self.config_file:
             raise BertError(f"{self.path}: no bert_config.json or config.json beside it. Give --bert_config_file.")
         config = BertConfig.from_json_file(self.config_file)
-        if config.do_lower_case is None and self.format == "huggingface":
-            config = config.replace(do_lower_case=huggingface.lower_case_of(self.folder))
+        if config.do_lower_case is None:
+            config = config.replace(do_lower_case=self._lower_case_of_folder())
         return config
+
+    def lower_case(self):
+        """Whether its vocabulary is of lower-cased text, or None where nothing beside it says so."""
+        return self.config().do_lower_case if self.config_file else self._lower_case_of_folder()
+
+    def _lower_case_of_folder(self):
+        if self.format == "huggingface":
+            return huggingface.lower_case_of(self.folder)
+        said = _CASING_OF_FOLDER.search(os.path.basename(self.folder))
+        return bool(said[1]) if said else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +158,7 @@ def find(path, training=False):
         return _google(path)
     if tf.io.gfile.isdir(path):
         return _in_folder(path, training)
-    if path.endswith(".h5") and tf.io.gfile.exists(path):
+    if path.endswith((".h5", ".keras")) and tf.io.gfile.exists(path):
         return Checkpoint(path, "keras", keras_weights.read(path), os.path.dirname(path))
     if tf.io.gfile.exists(path):
         return Checkpoint(path, "huggingface", huggingface.read(path), os.path.dirname(path))
@@ -157,12 +173,14 @@ def find(path, training=False):
 def _in_folder(folder, training=False):
     saved = _training_checkpoints(folder)
     final = os.path.join(folder, "final_model")
-    newer = saved and (training or _written(f"{saved[-1]}.index") > _written(final))
+    newer = saved and (training or _written(f"{saved[-1]}.index") > _written(os.path.join(final, "*.index")))
     if tf.io.gfile.isdir(final) and not newer:
         return _in_folder(final)
     if saved:
         return _google(saved[-1])
-    prefixes = sorted(name.removesuffix(".index") for name in tf.io.gfile.glob(os.path.join(folder, "*.index")))
+    indexes = tf.io.gfile.glob(os.path.join(folder, "*.index"))
+    # What a killed process was writing is no checkpoint.
+    prefixes = sorted(name.removesuffix(".index") for name in indexes if ".tmp-" not in os.path.basename(name))
     if len(prefixes) > 1:
         names = ", ".join(os.path.basename(prefix) for prefix in prefixes)
         raise BertError(f"{folder}: holds several checkpoints ({names}). Name one of them.")
@@ -189,9 +207,9 @@ def _training_checkpoints(folder):
     return [steps[step] for step in sorted(steps)]
 
 
-def _written(path):
-    inside = tf.io.gfile.glob(os.path.join(path, "*.index")) if tf.io.gfile.isdir(path) else [path]
-    return max((tf.io.gfile.stat(name).mtime_nsec for name in inside), default=0)
+def _written(pattern):
+    """When the newest of the files that a pattern matches was written; 0 where there is none."""
+    return max((tf.io.gfile.stat(name).mtime_nsec for name in tf.io.gfile.glob(pattern)), default=0)
 
 
 def is_training_state(name):
@@ -245,12 +263,12 @@ def _check(checkpoint, report, variables, options):
                         f"{_advice(name, there, here)}")
     missing = [name for name in report.initial if _ENCODER.match(name)]
     if missing and not options.allow_missing:
-        raise BertError(f"{path}: lacks {len(missing)} tensors of the encoder ({_some(missing)}). Pass "
+        raise BertError(f"{path}: lacks {len(missing)} of the encoder's tensors ({_some(missing)}). Pass "
                         f"--allow_missing_weights=true to leave them at their initial values.")
 
 
 def _advice(name, there, here):
-    if there[1:] == here[1:] and here[0] > there[0]:
+    if _longer(there, here):
         if name == _POSITIONS:
             return " --extend_positions=copy or initialize makes up the rest."
         if name in _WORDS:
@@ -259,9 +277,13 @@ def _advice(name, there, here):
 
 
 def _extends(name, there, here, options):
-    longer = list(there[1:]) == list(here[1:]) and here[0] > there[0]
     allowed = options.extend_positions != "no" if name == _POSITIONS else name in _WORDS and options.extend_vocabulary
-    return longer and allowed
+    return allowed and _longer(list(there), list(here))
+
+
+def _longer(there, here):
+    """Whether two shapes differ in nothing but that the second has more rows."""
+    return len(there) == len(here) > 0 and there[1:] == here[1:] and here[0] > there[0]
 
 
 def _extended(value, variable, cyclic):

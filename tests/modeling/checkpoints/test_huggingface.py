@@ -316,6 +316,20 @@ def test_folder_with_a_pickled_file_alone_is_refused(tmp_path):
     assert refusal(tmp_path).startswith("PATH/pytorch_model.bin: a pickled PyTorch file")
 
 
+def test_weights_are_named_before_other_pickled_files(tmp_path):
+    for name in ("optimizer.pt", "pytorch_model.bin", "training_args.bin"):
+        pickled(tmp_path / name)
+    assert refusal(tmp_path).startswith("PATH/pytorch_model.bin: a pickled PyTorch file")
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "tokenizer.json"])
+def test_json_that_is_no_object_is_refused(tmp_path, name):
+    folder = folder_of(tmp_path, tensors_of("BertModel"))
+    (tmp_path / name).write_text("[]")
+    with pytest.raises(BertError, match=rf"{name}: not one JSON object"):
+        huggingface.read(folder), huggingface.lower_case_of(folder)
+
+
 def test_pickled_file_beside_safetensors_is_not_looked_at(tmp_path):
     folder = folder_of(tmp_path, tensors_of("BertModel"))
     pickled(tmp_path / "pytorch_model.bin")

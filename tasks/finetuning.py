@@ -1,0 +1,356 @@
+"""Fine-tuning: a task and settings in; a trained model, its figures and its predictions out (paper, section 3.2).
+
+The same strategies, precision, resume and reports as in pre-training; what differs is a Task (`tasks.task`).
+"""
+
+import dataclasses
+import os
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+from tqdm import tqdm
+
+from foundation import files
+from foundation.errors import BertError
+from modeling.checkpoints import load
+from modeling.models import named_variables
+from tasks import batching
+from tasks.feature_cache import FeatureCache
+from tokenization.tokenizer import Tokenizer
+from tokenization.vocabulary import Vocabulary
+from training import run_directory, strategy
+from training.best_model import BestModel
+from training.loop import TrainLoop
+from training.optimization import make_optimizer, warmup_linear_decay
+from training.reporting import Reporter
+from training.starting_point import StartingPoint
+from training.step import PredictionStep, TrainStep
+
+
+class TaskObjective:
+    """A task's loss over a model, as an objective of `training.step`: the weighted mean of its terms."""
+
+    sum_names = ("loss", "weight")
+
+    def __init__(self, task, model):
+        self.task, self.model = task, model
+        self.variables = {name: variable.value for name, variable in named_variables(model).items()}
+
+    def weights(self, batch):
+        """The terms that count."""
+        return {"weight": tf.reduce_sum(self.task.weights(batch))}
+
+    def loss(self, batch, weights, dropout_seed):
+        """This part's share of the whole batch's loss."""
+        terms = self.task.losses(self.model(batch, dropout_seed=dropout_seed), batch)
+        counts = self.task.weights(batch)
+        total = tf.reduce_sum(terms * counts)
+        return total / tf.maximum(weights["weight"], 1.0), {"loss": total, "weight": tf.reduce_sum(counts)}
+
+    def predict(self, batch):
+        """The model's outputs, without dropout."""
+        return self.model(batch)
+
+    def summarize(self, sums):
+        """The mean loss."""
+        return {"loss": sums["loss"] / max(sums["weight"], 1.0)}
+
+
+@dataclasses.dataclass
+class Report:
+    """What a run came to.
+
+    Attributes:
+        step: updates made.
+        evaluation: figures of the last evaluation, of the model that is kept, or None.
+        predictions: paths of the prediction files.
+        final_model: folder of the model, or None where nothing was trained.
+    """
+
+    step: int = 0
+    evaluation: dict | None = None
+    predictions: tuple = ()
+    final_model: str | None = None
+
+    def summary(self):
+        """Lines for the person watching."""
+        lines = [f"Wrote {path}" for path in self.predictions]
+        return "\n".join([*lines, f"Done. Model: {self.final_model}" if self.final_model else "Done."])
+
+
+def run(task, settings):
+    """Trains, evaluates, predicts, or all of it.
+
+    Args:
+        task: Task.
+        settings: FineTuningSettings.
+
+    Returns:
+        Report.
+
+    Raises:
+        BertError: what the user can mend; see each part.
+    """
+    return FineTuningRun(task, settings).run()
+
+
+def description(output_dir):
+    """What the task of a finished (or begun) run said of itself: labels, lengths, columns; {} where there is no run."""
+    for folder in (os.path.join(output_dir, "final_model"), output_dir):
+        path = os.path.join(folder, load.TASK_FILE)
+        if tf.io.gfile.exists(path):
+            return files.read_json(path)
+    return {}
+
+
+class FineTuningRun:
+    """One command's work, from settings to report.
+
+    Args:
+        task: Task.
+        settings: FineTuningSettings.
+    """
+
+    def __init__(self, task, settings):
+        self.task, self.settings = task, settings
+        if not (settings.do_train or settings.do_eval or settings.do_predict):
+            raise BertError("Nothing to do: give --do_train=true, --do_eval=true, --do_predict=true, or several.")
+        if settings.early_stop and not settings.loop.eval_every_steps:
+            raise BertError("--early_stop counts evaluations during training: give --eval_every, a number of steps.")
+        self.start = StartingPoint(self._start_settings())
+        self.vocab_file, self.tokenizer = self._tokenizer()
+        self.config = self.start.config.replace(do_lower_case=self.start.do_lower_case)
+        self._check_sizes()
+        self.placement = strategy.create(settings.hardware)
+        self.static_shapes = {"auto": self.placement.platform == "tpu"}.get(
+            settings.static_shapes, settings.static_shapes == "true")
+        self.directory = run_directory.RunDirectory(
+            settings.loop.output_dir, settings.loop.keep_checkpoint_max, self.placement.is_chief)
+        self.cache = FeatureCache(settings.cache_dir or self.directory.join("features"), self.tokenizer,
+                                  self.placement.is_chief)
+        with self.placement.strategy.scope():
+            keras.utils.set_random_seed(settings.random_seed)
+            # Packing saves what padding costs wherever shapes may depend on data.
+            packs = self.placement.platform == "cpu" and not self.placement.xla and not self.static_shapes
+            self.model = task.model(self.config, self.placement.dtype, packs)
+            self.objective = TaskObjective(task, self.model)
+        self.predictor = PredictionStep(self.placement, self.objective)
+        self._examples = {}
+
+    def run(self):
+        """Does what the settings say."""
+        settings = self.settings
+        report = Report()
+        if settings.do_train:
+            self._train(report)
+        else:
+            report.step = self._load_trained()
+        if settings.do_eval and not settings.do_train:
+            self.reporter = Reporter(self.directory, 0, 1, 1, report.step, continues=True)
+            report.evaluation = self._evaluate(report.step)
+            self.reporter.flush()
+        if settings.do_predict:
+            report.predictions = self._predict()
+        return report
+
+    def _train(self, report):
+        settings = self.settings
+        features = self._features("train", training=True)
+        if not len(features):
+            raise BertError(f"{', '.join(self.task.files('train'))}: no example to train on.")
+        steps = max(1, int(len(features) / settings.train_batch_size * settings.num_train_epochs))
+        optimization = dataclasses.replace(
+            settings.optimization, num_train_steps=steps, num_warmup_steps=int(steps * settings.warmup_proportion))
+        with self.placement.strategy.scope():
+            optimizer = make_optimizer(optimization)
+            optimizer.build(self.objective.variables)
+        state = {**self.objective.variables, **optimizer.slots()}
+        last = min(steps, settings.loop.stop_at_step or steps)
+        first = self._begin(state, optimization, features, last)
+
+        def rate(step):
+            return warmup_linear_decay(step, optimization.learning_rate, steps, optimization.num_warmup_steps)
+
+        plan = batching.training_plan(features.lengths, settings.train_batch_size, steps, settings.random_seed,
+                                      self.task.max_seq_length, self.static_shapes)
+        step = TrainStep(self.placement, self.objective, optimizer, rate, optimization, settings.random_seed)
+        loop = TrainLoop(self.placement, step, state, self.directory, self.reporter, settings.loop, _as_it_is,
+                         self._evaluate_in_passing if settings.loop.eval_every_steps else None)
+        reached = first
+        if first < last and not self.best.given_up:
+            reached = loop.run(batching.batches(features, plan, first), first, last)
+        self._finish_training(report, reached)
+
+    def _begin(self, state, optimization, features, last_step):
+        """Claims the folder, loads what there is to go on from, reports; returns the step."""
+        settings, directory = self.settings, self.directory
+        directory.claim(self._decisive_settings(optimization))
+        directory.note_model(self.config, self.vocab_file)
+        self._write_description(directory.path)
+        # A run's checkpoints hold what it trains: a frozen encoder always comes from --init_checkpoint.
+        frozen = len(self.model.weights) > len(self.objective.variables)
+        loaded = None
+        if self.start.checkpoint and (frozen or not directory.checkpoints()):
+            loaded = self.start.load(self.model, new_head=True)
+        first = directory.restore(state)
+        parameters = sum(int(np.prod(variable.shape)) for variable in self.model.variables)
+        self.reporter = Reporter(directory, last_step, settings.train_batch_size,
+                                 float(np.diff(features.row_splits).mean()) * features.sequences_per_row, first or 0)
+        self.best = BestModel(directory, self.task.metric, settings.early_stop, first or 0)
+        say = self.reporter.say
+        say(f"{self.task.name}: {len(features):,} rows, {optimization.num_train_steps:,} steps; {parameters:,} "
+            f"parameters; {self.placement.describe()}.")
+        if first is not None:
+            say(f"Going on from step {first:,} in {directory.path}.")
+            return first
+        if loaded:
+            say(f"{self.start.checkpoint.path}: {loaded.summary()}")
+        elif self.start.checkpoint:
+            raise BertError(f"{directory.path}: none of its checkpoints can be read. Remove them to start again.")
+        else:
+            say("warning: no --init_checkpoint: the model starts from random weights.")
+        return 0
+
+    def _finish_training(self, report, step):
+        """Evaluates, goes back to the best weights, writes the final model."""
+        settings = self.settings
+        report.step = step
+        if settings.do_eval or settings.loop.eval_every_steps:
+            report.evaluation = self._evaluate(step)
+            self.best.note(step, report.evaluation, self._weights())
+            best = self.best.best
+            if best["step"] != step:
+                load.load_into(self.model, self.best.prefix)
+                self.reporter.say(f"The best weights are those of step {best['step']:,}.")
+                report.step, report.evaluation = best["step"], self._evaluate(best["step"])
+            self.reporter.say(self.best.table())
+        self.reporter.flush()
+        report.final_model = self.directory.write_final(self._weights(), self.config, self.vocab_file)
+        self._write_description(report.final_model)
+
+    def _load_trained(self):
+        """Weights of the finished run, or of --init_checkpoint; returns the step they are of, 0 where unknown."""
+        if not self.start.checkpoint:
+            raise BertError(f"{self.directory.path} holds no trained model. Train first, or give --init_checkpoint.")
+        loaded = self.start.load(self.model)
+        lacking = [name for name in loaded.initial if not name.startswith("bert/pooler/")]
+        if lacking:
+            raise BertError(f"{self.start.checkpoint.path}: holds no trained {self.task.name} model "
+                            f"({lacking[0]} is not there). Train first: --do_train=true.")
+        if self.placement.is_chief:
+            print(f"{self.start.checkpoint.path}: {len(loaded.read)} tensors read.", flush=True)
+        results = self.directory.join("evaluations.json")
+        evaluations = files.read_json(results) if tf.io.gfile.exists(results) else []
+        return max(evaluations, key=lambda each: each.get(self.task.metric, 0))["step"] if evaluations else 0
+
+    def _evaluate_in_passing(self, step):
+        return self.best.note(step, self._evaluate(step), self._weights())
+
+    def _evaluate(self, step):
+        """Figures of every dev split: the first's by their names, the others' with the split's name behind."""
+        if not self.task.dev_splits:
+            raise BertError(f"{self.task.name} has no dev set to evaluate.")
+        figures = {}
+        for number, split in enumerate(self.task.dev_splits):
+            features, outputs = self._outputs(split, self.settings.eval_batch_size)
+            found = self.task.score(split, self._read(split), features, outputs)
+            behind = f"_{split.removeprefix('dev_')}" if number else ""
+            figures |= {f"{name}{behind}": float(value) for name, value in found.items()}
+        self.reporter.evaluation(step, figures)
+        return figures
+
+    def _predict(self):
+        paths = []
+        for split in self.task.test_splits:
+            features, outputs = self._outputs(split, self.settings.predict_batch_size)
+            if self.placement.is_chief:
+                paths += self.task.write(split, self._read(split), features, outputs, self.directory.path)
+        return tuple(paths)
+
+    def _outputs(self, split, batch_size):
+        """The model's outputs for every row of a split, in the order of the rows."""
+        features = self._features(split, training=False)
+        if not len(features):
+            raise BertError(f"{', '.join(self.task.files(split))}: no example there.")
+        batch_size = min(batch_size, -(-len(features) // self.placement.num_replicas) * self.placement.num_replicas)
+        plan = batching.prediction_plan(features.lengths, batch_size, self.task.max_seq_length, self.static_shapes)
+        dataset = self.placement.strategy.distribute_datasets_from_function(batching.batches(features, plan))
+        collected = {}
+        bar = tqdm(total=len(features), desc=split, unit="row", leave=False, disable=None, mininterval=1.0)
+        with bar:
+            for rows, outputs in zip(plan.rows, self.predictor.run(dataset)):
+                real = rows >= 0
+                for name, values in outputs.items():
+                    column = collected.setdefault(name, [None] * len(features))
+                    for row, value in zip(rows[real], values[real]):
+                        column[row] = value[: features.lengths[row]] if name in self.task.token_outputs else value
+                bar.update(int(real.sum()))
+        return features, {name: column if name in self.task.token_outputs else np.stack(column)
+                          for name, column in collected.items()}
+
+    def _features(self, split, training):
+        def make():
+            started = time.monotonic()
+            features = self.task.features(self._read(split), self.tokenizer, training)
+            if self.placement.is_chief:
+                print(f"{split}: {len(features):,} rows of {features.lengths.mean() if len(features) else 0:.0f} word "
+                      f"pieces made in {time.monotonic() - started:.1f} s.", flush=True)
+            return features
+
+        return self.cache.get(self.task, split, training, make)
+
+    def _read(self, split):
+        if split not in self._examples:
+            self._examples[split] = self.task.read(split)
+        return self._examples[split]
+
+    def _weights(self):
+        return named_variables(self.model, trainable=False)
+
+    def _write_description(self, folder):
+        if self.directory.writable:
+            files.write_json(os.path.join(folder, load.TASK_FILE), {
+                "task_name": self.task.name, "max_seq_length": self.task.max_seq_length, **self.task.describe()})
+
+    def _start_settings(self):
+        """Where nothing is trained, the finished run is what a command starts from."""
+        settings = self.settings
+        output_dir = settings.loop.output_dir
+        if settings.do_train or settings.start.init_checkpoint:
+            return settings.start
+        if not tf.io.gfile.exists(os.path.join(output_dir, "bert_config.json")):
+            raise BertError(f"{output_dir}: holds no trained model. Train first (--do_train=true), or give "
+                            f"--init_checkpoint.")
+        return dataclasses.replace(settings.start, init_checkpoint=output_dir)
+
+    def _tokenizer(self):
+        path = self.start.vocab_file
+        if not path:
+            raise BertError("Which vocabulary? Give --vocab_file: there is no vocab.txt beside the checkpoint.")
+        vocabulary = Vocabulary.from_file(path)
+        if vocabulary.size > self.start.config.vocab_size:
+            raise BertError(f"{path} has {vocabulary.size} word pieces, the model {self.start.config.vocab_size} "
+                            f"({self.start.config_file}).")
+        return path, Tokenizer(vocabulary, self.start.do_lower_case)
+
+    def _check_sizes(self):
+        positions = self.config.max_position_embeddings
+        if self.task.max_seq_length > positions:
+            raise BertError(f"--max_seq_length={self.task.max_seq_length} is over the model's {positions} positions.")
+
+    def _decisive_settings(self, optimization):
+        """What decides the weights a run ends with, for run.json."""
+        settings = self.settings
+        return {
+            **{f"config.{key}": value for key, value in dataclasses.asdict(self.config).items()},
+            **dataclasses.asdict(optimization),
+            **{name: getattr(settings, name) for name in ("train_batch_size", "num_train_epochs", "random_seed")},
+            "init_checkpoint": settings.start.init_checkpoint, "static_shapes": self.static_shapes,
+            "data": self.cache.key(self.task, "train", training=True),
+        }
+
+
+def _as_it_is(error):
+    return error
