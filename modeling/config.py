@@ -10,8 +10,8 @@ ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh")
 
 # What Hugging Face calls the same curves. Its plain "gelu" is the erf form, where the release's is the tanh form.
 HUGGING_FACE_ACTIVATIONS = {
-    "gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu", "relu": "relu",
-    "tanh": "tanh",
+    "gelu": "gelu_erf", "gelu_python": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu",
+    "gelu_python_tanh": "gelu", "gelu_accurate": "gelu", "gelu_fast": "gelu", "relu": "relu", "tanh": "tanh",
 }
 # Keys that only Hugging Face's config.json has.
 _HUGGING_FACE_KEYS = ("model_type", "architectures", "transformers_version")

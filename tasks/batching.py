@@ -14,7 +14,7 @@ from foundation.errors import BertError
 from tasks.features import PADDING
 
 # Lengths a batch may have; XLA compiles one program for each.
-LENGTHS = (16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 448, 512)
+LENGTHS = (16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
 # Batches of a window: enough for rows of one length to meet, few enough for the order to stay that of the stream.
 WINDOW_BATCHES = 100
 

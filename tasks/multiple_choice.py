@@ -97,6 +97,7 @@ class MultipleChoiceTask:
     def __init__(self, settings):
         self.settings = _completed(settings)
         self.name = self.settings.task_name
+        self.max_seq_length = self.settings.max_seq_length
 
     def files(self, split):
         """The file of a split."""
@@ -118,14 +119,14 @@ class MultipleChoiceTask:
 
     def fingerprint(self):
         """What features depend on beside the files."""
-        return {"family": "multiple_choice", **self.describe()}
+        return {"family": "multiple_choice", "max_seq_length": self.max_seq_length, **self.describe()}
 
     def features(self, examples, tokenizer, training):
         """A row a question, `[CLS] prompt [SEP] choice [SEP]` for each choice; too long ones lose their ends."""
         prompts = [question.prompt for question in examples for _ in question.choices]
         choices = [choice for question in examples for choice in question.choices]
         tokens, row_splits = sentences.pair_features_of_many(
-            tokenizer, prompts, choices, self.settings.max_seq_length, os.cpu_count() or 1)
+            tokenizer, prompts, choices, self.max_seq_length, os.cpu_count() or 1)
         labels = [question.label for question in examples]
         values = {} if None in labels else {"label_ids": np.array(labels, np.int32)}
         return Features(tokens, row_splits, values, len(self.settings.choice_columns))
@@ -167,7 +168,7 @@ class MultipleChoiceTask:
     def describe(self):
         """Values of flags, so that a later command need not repeat them."""
         names = ("task_name", "prompt_columns", "choice_columns", "choice_prefix_column", "label_column", "labels",
-                 "header", "file_format", "quoting", "max_seq_length")
+                 "header", "file_format", "quoting")
         values = {name: getattr(self.settings, name) for name in names}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 

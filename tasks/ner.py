@@ -71,6 +71,7 @@ class NerTask:
 
     def __init__(self, settings):
         self.settings = settings
+        self.max_seq_length = settings.max_seq_length
         if settings.labels:
             ner_files.check_labels(settings.labels)
 
@@ -138,12 +139,12 @@ class NerTask:
 
     def fingerprint(self):
         """What features depend on beside the files."""
-        return {"family": self.name, "labels": list(self.labels), "max_seq_length": self.settings.max_seq_length,
+        return {"family": self.name, "labels": list(self.labels), "max_seq_length": self.max_seq_length,
                 "document_context": self.settings.document_context}
 
     def features(self, examples, tokenizer, training):
         """Rows of word pieces (tasks.ner_features). Examples are a whole split: sentences are each other's context."""
-        return ner_features.build(examples, tokenizer, self.labels, self.settings.max_seq_length,
+        return ner_features.build(examples, tokenizer, self.labels, self.max_seq_length,
                                   self.settings.document_context)
 
     def model(self, config, dtype, skip_padding):
@@ -204,7 +205,7 @@ class NerTask:
 
     def describe(self):
         """Values of flags, so that a later command need not repeat them."""
-        names = ("document_context", "feature_based", "features", "lstm_size", "max_seq_length")
+        names = ("document_context", "feature_based", "features", "lstm_size")
         return {"labels": list(self.labels), "tag_scheme": self.tag_scheme or "auto",
                 **{name: getattr(self.settings, name) for name in names}}
 

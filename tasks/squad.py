@@ -20,7 +20,7 @@ class SquadSettings:
     """What `run_squad.py` is told of its data (flags of the same names).
 
     Attributes:
-        train_file, predict_file: paths, None where not given. A predict file with answers is also the dev split.
+        train_file, predict_file: paths, None where not given. The predict file is also the dev split.
         max_seq_length, doc_stride, max_query_length: see WindowSettings.
         n_best_size, max_answer_length, version_2_with_negative, answer_text: see AnswerSettings.
         null_score_diff_threshold: null odds over which a question has no answer (SQuAD 2.0). None: what is best for
@@ -55,6 +55,8 @@ class SquadTask:
 
     name = "squad"
     metric = "f1"
+    dev_splits = ("dev",)
+    test_splits = ("test",)  # of the same file
     token_outputs = ("start_logits", "end_logits")
 
     def __init__(self, settings):
@@ -70,19 +72,10 @@ class SquadTask:
                   "windows of a long context do not overlap, and an answer across a border is in none. "
                   "Lower --doc_stride.", flush=True)
 
-    @property
-    def dev_splits(self):
-        """"dev" where the predict file has answers."""
-        return ("dev",) if self.settings.predict_file and squad_files.has_answers(self._predicted) else ()
-
-    @property
-    def test_splits(self):
-        """"test", the predict file."""
-        return ("test",) if self.settings.predict_file else ()
-
     def files(self, split):
         """The file of a split."""
-        path, flag = (self.settings.train_file, "train_file") if split == "train" else (self.settings.predict_file, "predict_file")
+        flag = "train_file" if split == "train" else "predict_file"
+        path = getattr(self.settings, flag)
         if not path:
             raise BertError(f"No {split} file is named. Give --{flag}, a JSON file in SQuAD's layout.")
         if not tf.io.gfile.exists(path):
@@ -92,6 +85,9 @@ class SquadTask:
     def read(self, split):
         """Questions of a split, in training those whose answer is found where the file says."""
         if split != "train":
+            if split == "dev" and not squad_files.has_answers(self._predicted):
+                raise BertError(f"{self.settings.predict_file} cannot be evaluated: not every question has its list of "
+                                "answers. Leave --do_eval and --eval_every out, or give --predict_file with answers.")
             return self._predicted
         path, = self.files(split)
         questions = squad_files.read(path)
@@ -144,8 +140,8 @@ class SquadTask:
         found = self._find_answers(examples, features, outputs)
         if squad_files.has_answers(examples):
             figures = self._score(examples, found)
-            print(f"{self.settings.predict_file}: " + "  ".join(f"{name} {value:.4g}" for name, value in figures.items()),
-                  flush=True)
+            told = "  ".join(f"{name} {value:.4f}" for name, value in figures.items())
+            print(f"{self.settings.predict_file}: {told}", flush=True)
         return squad_answers.write(folder, examples, found, self.null_threshold)
 
     @property

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 
 from foundation import files
 from foundation.errors import BertError
@@ -54,7 +55,7 @@ def convert(source, folder, target_format, config_file=None, vocab_file=None, do
         Conversion.
 
     Raises:
-        BertError: no such source, no configuration, or a format that cannot hold it.
+        BertError: no such source, no configuration, another model's, or a format that cannot hold it.
     """
     if target_format not in FORMATS:
         raise BertError(f"--format={target_format}: not one of {', '.join(FORMATS)}.")
@@ -63,6 +64,7 @@ def convert(source, folder, target_format, config_file=None, vocab_file=None, do
     if do_lower_case is None:
         do_lower_case = checkpoint.lower_case() if config.do_lower_case is None else config.do_lower_case
     config = config.replace(do_lower_case=do_lower_case)
+    _check_sizes(checkpoint, config)
     tokens = _vocabulary(checkpoint, vocab_file, config)
     reader = checkpoint.reader
     left_out = list(getattr(reader, "unknown", ()))
@@ -82,6 +84,22 @@ def convert(source, folder, target_format, config_file=None, vocab_file=None, do
             left_out += keras_weights.write(os.path.join(folder, keras_weights.FILE_NAME), values)
     total = len(reader.names) + len(getattr(reader, "unknown", ()))
     return Conversion(checkpoint.path, checkpoint.format, target_format, folder, total - len(left_out), tuple(left_out))
+
+
+def _check_sizes(checkpoint, config):
+    """Refuses a configuration that is not that of the weights, beside which it would be written."""
+    shapes, hidden = checkpoint.reader.shapes, config.hidden_size
+    rows = {"word": config.vocab_size, "position": config.max_position_embeddings, "token_type": config.type_vocab_size}
+    sizes = {f"bert/embeddings/{kind}_embeddings": [count, hidden] for kind, count in rows.items()}
+    sizes["bert/encoder/layer_0/intermediate/dense/kernel"] = [hidden, config.intermediate_size]
+    for name, size in sizes.items():
+        if name in shapes and list(shapes[name]) != size:
+            raise BertError(f"{checkpoint.path}: {name} has the shape {list(shapes[name])}, the configuration says "
+                            f"{size}.")
+    layers = {found[1] for name in shapes if (found := re.match(r"bert/encoder/layer_(\d+)/", name))}
+    if len(layers) != config.num_hidden_layers:
+        raise BertError(f"{checkpoint.path}: has {len(layers)} layers, the configuration says "
+                        f"{config.num_hidden_layers} (num_hidden_layers).")
 
 
 def _vocabulary(checkpoint, vocab_file, config):

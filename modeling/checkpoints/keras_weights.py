@@ -46,8 +46,8 @@ class Reader:
         self._file.visititems(self._note)
         self.unknown = tuple(self.unknown)
         if not self.shapes:
-            raise BertError(f"{path}: holds no BERT that convert_checkpoint.py, or save_weights of a model here, wrote; "
-                            f"HDF5 files of other programs are not read.")
+            raise BertError(f"{path}: holds no BERT that convert_checkpoint.py, or save_weights of a model here, "
+                            f"wrote. HDF5 files of other programs are not read.")
 
     def _note(self, dataset, item):
         if not isinstance(item, h5py.Dataset):

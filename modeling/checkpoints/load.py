@@ -166,8 +166,8 @@ def find(path, training=False):
     if data:
         raise BertError(f"{path}: {os.path.basename(data[0])} is there, {os.path.basename(path)}.index is missing. "
                         f"Copy it too.")
-    raise BertError(f"{path}: no checkpoint there. --init_checkpoint takes a prefix as bert_model.ckpt, a "
-                    f".safetensors file, or a folder.")
+    raise BertError(f"{path}: no checkpoint there. Give a prefix as bert_model.ckpt, a .safetensors or .weights.h5 "
+                    f"file, or a folder.")
 
 
 def _in_folder(folder, training=False):

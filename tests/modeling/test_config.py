@@ -31,6 +31,54 @@ def test_keys_of_other_programs_are_ignored_and_their_tanh_gelu_is_ours(tmp_path
     assert BertConfig.from_json_file(written(tmp_path, extra)).hidden_act == "gelu"
 
 
+@pytest.mark.parametrize(("theirs", "ours"), [
+    ("gelu", "gelu_erf"), ("gelu_new", "gelu"), ("gelu_pytorch_tanh", "gelu"), ("gelu_fast", "gelu"), ("relu", "relu"),
+    ("tanh", "tanh")])
+@pytest.mark.parametrize("key", [{"model_type": "bert"}, {"architectures": ["BertModel"]},
+                                 {"transformers_version": "4.0"}])
+def test_activation_in_a_hugging_face_file_is_what_they_mean_by_its_name(tmp_path, key, theirs, ours):
+    assert BertConfig.from_json_file(written(tmp_path, {**SMALL, **key, "hidden_act": theirs})).hidden_act == ours
+
+
+def test_plain_gelu_is_the_erf_form_in_a_hugging_face_file_and_the_tanh_form_in_a_release_s(tmp_path):
+    assert BertConfig.from_dict({**SMALL, "hidden_act": "gelu"}).hidden_act == "gelu"
+    assert BertConfig.from_dict(SMALL).hidden_act == "gelu"
+    # Their files leave out what is their default.
+    assert BertConfig.from_dict({**SMALL, "model_type": "bert"}).hidden_act == "gelu_erf"
+
+
+def test_decoder_of_a_hugging_face_file_is_causal():
+    assert BertConfig.from_dict({**SMALL, "model_type": "bert", "is_decoder": True}).causal is True
+    assert BertConfig.from_dict({**SMALL, "model_type": "bert", "is_decoder": False}).causal is False
+
+
+def test_epsilon_segments_and_casing_of_a_hugging_face_file_are_honoured():
+    config = BertConfig.from_dict({**SMALL, "model_type": "bert", "layer_norm_eps": 1e-5, "type_vocab_size": 1,
+                                   "do_lower_case": False})
+    assert (config.layer_norm_eps, config.type_vocab_size, config.do_lower_case) == (1e-5, 1, False)
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"model_type": "roberta"}, "the model is a roberta, not a BERT."),
+    ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'; BERT's is 'absolute'."),
+    ({"add_cross_attention": True},
+     "the model attends to another one's output (add_cross_attention), BERT does not."),
+    ({"hidden_act": "silu"}, "hidden_act is 'silu'; known are gelu, gelu_erf, relu, tanh."),
+    ({"do_lower_case": "yes"}, "do_lower_case is 'yes', not true or false."),
+])
+def test_hugging_face_model_that_is_no_bert_is_refused(tmp_path, changes, message):
+    path = written(tmp_path, {**SMALL, "model_type": "bert", **changes})
+    with pytest.raises(BertError) as error:
+        BertConfig.from_json_file(path)
+    assert str(error.value) == f"{path}: {message}"
+
+
+@pytest.mark.parametrize("casing", [True, False])
+def test_casing_survives_the_file(tmp_path, casing):
+    BertConfig(**SMALL, do_lower_case=casing).to_json_file(str(tmp_path / "c.json"))
+    assert BertConfig.from_json_file(str(tmp_path / "c.json")).do_lower_case is casing
+
+
 def test_whole_number_is_accepted_for_a_rate(tmp_path):
     config = BertConfig.from_json_file(written(tmp_path, {**SMALL, "hidden_dropout_prob": 0}))
     assert config.hidden_dropout_prob == 0.0

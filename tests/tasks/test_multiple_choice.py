@@ -129,7 +129,8 @@ def test_a_label_column_is_asked_for_only_where_labels_are_read(task):
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"task_name": "race"}, "'race' is no task. Pass --task_name: swag, codah, custom, the last for files of your own."),
+    ({"task_name": "race"},
+     "'race' is no task. Pass --task_name: swag, codah, custom, the last for files of your own."),
     ({"task_name": None}, "No task is named. Pass --task_name: swag, codah, custom, the last for files of your own."),
     ({"prompt_columns": None}, "Which column has the prompt? Pass --prompt_columns, one or more."),
     ({"choice_columns": ["x"]}, "Which columns have the choices? Pass at least two by --choice_columns."),

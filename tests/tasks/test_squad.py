@@ -9,16 +9,13 @@ import tensorflow as tf
 from foundation.errors import BertError
 from modeling.config import BertConfig
 from tasks import batching, squad
-from tasks.squad_answers import AnswerSettings
-from tasks.squad_features import WindowSettings
 from tests.conftest import TINY_CONFIG
 from tests.tasks import squad_golden
 
-WINDOWS = WindowSettings(128, 48, 32)
 
-
-def task_of(train_file=None, predict_file=None, windows=WINDOWS, version_2=False, **more):
-    return squad.SquadTask(train_file, predict_file, windows, AnswerSettings(version_2_with_negative=version_2), **more)
+def task_of(train_file=None, predict_file=None, **options):
+    sizes = {"max_seq_length": 128, "doc_stride": 48, "max_query_length": 32}
+    return squad.SquadTask(squad.SquadSettings(train_file, predict_file, **{**sizes, **options}))
 
 
 @pytest.fixture
@@ -48,11 +45,12 @@ def oracle(task, features, questions):
     return {"start_logits": start, "end_logits": end}
 
 
-def test_predict_file_with_answers_is_the_dev_split(file):
-    assert task_of(predict_file=file(DUTIES)).dev_splits == ("dev",)
-    unlabelled = task_of(predict_file=file(None))
-    assert (unlabelled.dev_splits, unlabelled.test_splits) == ((), ("test",))
-    assert (task_of().dev_splits, task_of().test_splits) == ((), ())
+def test_predict_file_is_the_dev_split_where_it_has_answers(file):
+    labelled, unlabelled = task_of(predict_file=file(DUTIES)), task_of(predict_file=file(None, name="unlabelled.json"))
+    assert labelled.read("dev") is labelled.read("test")
+    assert len(unlabelled.read("test")) == 1
+    with pytest.raises(BertError, match=r"unlabelled.json cannot be evaluated.*--predict_file with answers"):
+        unlabelled.read("dev")
 
 
 def test_answers_that_are_not_found_are_counted(file, capsys):
@@ -72,7 +70,7 @@ def test_missing_file_is_named_with_its_flag(split, flag, tmp_path):
 
 
 def test_windows_that_do_not_overlap_are_warned_of(capsys):
-    task_of(windows=WindowSettings(128, 128, 64))
+    task_of(doc_stride=128)
     assert "--doc_stride=128" in capsys.readouterr().out
     task_of()
     assert capsys.readouterr().out == ""
@@ -106,7 +104,7 @@ def test_row_that_only_completes_a_batch_has_a_finite_loss():
 
 
 def test_batches_of_the_features_go_through_the_model():
-    task = task_of(squad_golden.QUESTIONS, squad_golden.QUESTIONS, version_2=True)
+    task = task_of(squad_golden.QUESTIONS, squad_golden.QUESTIONS, version_2_with_negative=True)
     config = BertConfig.from_dict({**TINY_CONFIG, "vocab_size": 30522, "hidden_size": 4, "intermediate_size": 8,
                                    "num_hidden_layers": 1, "max_position_embeddings": 128})
     model = task.model(config, "float32", skip_padding=False)
@@ -136,7 +134,7 @@ def test_version_1_is_scored_and_written(file, tmp_path, capsys):
 def test_threshold_is_the_given_one_or_that_tuned_on_dev(file, tmp_path):
     path = file(DUTIES, [], DUTIES)
     for given, expected in ((None, ["duties", "", "duties"]), (-100.0, ["", "", ""])):
-        task = task_of(predict_file=path, version_2=True, null_score_diff_threshold=given)
+        task = task_of(predict_file=path, version_2_with_negative=True, null_score_diff_threshold=given)
         questions = task.read("dev")
         features = task.features(questions, squad_golden.tokenizer(), False)
         outputs = oracle(task, features, questions)
@@ -147,13 +145,3 @@ def test_threshold_is_the_given_one_or_that_tuned_on_dev(file, tmp_path):
         assert task.describe()["null_score_diff_threshold"] == (figures["best_f1_thresh"] if given is None else given)
         task.write("test", questions, features, outputs, str(tmp_path))
         assert list(json.loads((tmp_path / "predictions.json").read_text()).values()) == expected
-
-
-def test_vocabulary_is_read_where_features_come_from_a_cache(file, tmp_path):
-    vocab_file = tmp_path / "vocab.txt"
-    vocab_file.write_text("".join(f"{token}\n" for token in squad_golden.tokens()), "utf-8")
-    made_by = task_of(predict_file=file(DUTIES))
-    questions = made_by.read("test")
-    features = made_by.features(questions, squad_golden.tokenizer(), False)
-    task = task_of(vocab_file=str(vocab_file))
-    assert task.score("dev", questions, features, oracle(task, features, questions))["exact_match"] == 100.0

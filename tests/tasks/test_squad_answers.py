@@ -110,7 +110,8 @@ def test_threshold_decides_between_the_answer_and_none():
 def test_padding_behind_a_row_changes_nothing(recorded):
     questions, features, outputs = recorded
     lengths = features.lengths.tolist()
-    padded = {name: np.where(np.arange(128) < features.lengths[:, None], logits, -100) for name, logits in outputs.items()}
+    in_row = np.arange(128) < features.lengths[:, None]
+    padded = {name: np.where(in_row, logits, -100) for name, logits in outputs.items()}
     cut = {name: [row[:length] for row, length in zip(logits, lengths, strict=True)]
            for name, logits in outputs.items()}
     assert find(questions, features, padded) == find(questions, features, cut)

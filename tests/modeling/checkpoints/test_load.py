@@ -149,7 +149,7 @@ def test_everything_is_found_on_another_file_system(golden):
 
 def test_nothing_there_says_what_is_taken(tmp_path):
     assert refusal(load.find, f"{tmp_path}/x.ckpt") == (
-        f"{tmp_path}/x.ckpt: no checkpoint there. --init_checkpoint takes a prefix as bert_model.ckpt, a .safetensors "
+        f"{tmp_path}/x.ckpt: no checkpoint there. Give a prefix as bert_model.ckpt, a .safetensors or .weights.h5 "
         f"file, or a folder.")
     assert refusal(load.find, str(tmp_path)) == f"{tmp_path}: no checkpoint there, the folder is empty."
 

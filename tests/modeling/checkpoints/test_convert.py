@@ -1,0 +1,244 @@
+"""Any format into any other: every tensor bit for bit, the configuration and the vocabulary with it."""
+
+import filecmp
+import itertools
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from foundation import files
+from foundation.errors import BertError
+from modeling.checkpoints import convert, google, load
+from modeling.config import BertConfig
+from modeling.models import (
+    ClassificationModel,
+    MultipleChoiceModel,
+    QuestionAnsweringModel,
+    TokenClassificationModel,
+    named_variables,
+)
+
+CONFIG = BertConfig(vocab_size=11, hidden_size=4, num_hidden_layers=2, num_attention_heads=2, intermediate_size=6,
+                    max_position_embeddings=5, type_vocab_size=3)
+PAIRS = list(itertools.product(convert.FORMATS, repeat=2))
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "É", "##b"]
+
+
+def tensors(path):
+    """A checkpoint's arrays by the release's names."""
+    reader = load.find(str(path)).reader
+    assert not getattr(reader, "unknown", ())
+    return {name: reader.get(name) for name in reader.names}
+
+
+def assert_bit_for_bit(found, expected, without=()):
+    assert set(found) == set(expected) - set(without)
+    for name in found:
+        assert found[name].dtype == expected[name].dtype and found[name].shape == expected[name].shape
+        assert np.ascontiguousarray(found[name]).tobytes() == np.ascontiguousarray(expected[name]).tobytes(), name
+
+
+def release(folder, config=CONFIG, without=(), more=None, tokens=TOKENS):
+    """A release's folder with random weights of a pre-trained model."""
+    values = named_variables(ClassificationModel(config, 2))
+    rng = np.random.default_rng(0)
+    arrays = {name: rng.standard_normal(values[name].shape).astype(np.float32)
+              for name in values if name.startswith("bert/") and name not in without}
+    google.write(f"{folder}/bert_model.ckpt", {**arrays, **(more or {})})
+    config.to_json_file(f"{folder}/bert_config.json")
+    if tokens:
+        files.write_text(f"{folder}/vocab.txt", "".join(f"{token}\n" for token in tokens))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def in_every_format(golden, tmp_path_factory):
+    """The recorded model in each format."""
+    folder = tmp_path_factory.mktemp("formats")
+    for kind in convert.FORMATS:
+        convert.convert(str(golden / "model"), str(folder / kind), kind)
+    return folder
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_recorded_model_goes_from_any_format_to_any_bit_for_bit(golden, in_every_format, tmp_path, before, after):
+    done = convert.convert(str(in_every_format / before), str(tmp_path / after), after)
+    assert (done.source_format, done.format, done.written, done.left_out) == (before, after, 62, ())
+    assert load.find(str(tmp_path / after)).format == after
+    assert_bit_for_bit(tensors(tmp_path / after), tensors(golden / "model"))
+
+
+def test_there_and_back_the_hugging_face_file_is_the_same(in_every_format, tmp_path):
+    convert.convert(str(in_every_format / "huggingface"), str(tmp_path / "google"), "google")
+    convert.convert(str(tmp_path / "google"), str(tmp_path / "back"), "huggingface")
+    for name in ("model.safetensors", "config.json", "tokenizer_config.json"):
+        assert filecmp.cmp(in_every_format / "huggingface" / name, tmp_path / "back" / name, shallow=False), name
+
+
+def test_there_and_back_the_release_s_files_are_the_same(golden, in_every_format, tmp_path):
+    for kind in ("huggingface", "keras"):
+        convert.convert(str(in_every_format / kind), str(tmp_path / kind), "google")
+        for name in ("bert_config.json", "bert_model.ckpt.data-00000-of-00001"):
+            [here, there] = (tmp_path / kind / name, golden / "model" / name)
+            same = json.loads(here.read_text()) == json.loads(there.read_text()) if name.endswith("json") else \
+                filecmp.cmp(here, there, shallow=False)
+            assert same, (kind, name)
+
+
+HEADS = {
+    "classification": (lambda: ClassificationModel(CONFIG, 3), "output_weights", "BertForSequenceClassification"),
+    "answers": (lambda: QuestionAnsweringModel(CONFIG), "cls/squad/output_weights", "BertForQuestionAnswering"),
+    "tokens": (lambda: TokenClassificationModel(CONFIG, 5), "cls/ner/output_weights", "BertForTokenClassification"),
+    "choice": (lambda: MultipleChoiceModel(CONFIG), "cls/choice/output_weights", "BertForMultipleChoice"),
+}
+
+
+@pytest.mark.parametrize("task", HEADS)
+def test_task_heads_go_from_any_format_to_any_bit_for_bit(tmp_path, task):
+    make, head, architecture = HEADS[task]
+    google.write(str(tmp_path / "fine_tuned/bert_model.ckpt"), named_variables(make()))
+    CONFIG.to_json_file(str(tmp_path / "fine_tuned/bert_config.json"))
+    expected = tensors(tmp_path / "fine_tuned")
+    # Hugging Face's classes for answers and tokens have no pooler.
+    pooler = [name for name in expected if "/pooler/" in name] if task in ("answers", "tokens") else []
+    for before, after in PAIRS:
+        first = convert.convert(str(tmp_path / "fine_tuned"), str(tmp_path / before), before)
+        done = convert.convert(str(tmp_path / before), str(tmp_path / f"{before}-{after}"), after)
+        lost = pooler if "huggingface" in (before, after) else []
+        assert sorted((*first.left_out, *done.left_out)) == lost
+        assert_bit_for_bit(tensors(tmp_path / f"{before}-{after}"), expected, lost)
+    config = json.loads((tmp_path / "huggingface/config.json").read_text())
+    assert config["architectures"] == [architecture] and head in expected
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_gelu_epsilon_segments_and_casing_travel_through_every_conversion(tmp_path, before, after, lower_case):
+    for act in ("gelu", "gelu_erf") if lower_case else ("relu",):
+        config = CONFIG.replace(hidden_act=act, layer_norm_eps=1e-7, do_lower_case=lower_case, initializer_range=0.1)
+        source = release(tmp_path / act, config)
+        convert.convert(source, str(tmp_path / f"{act}-{before}"), before)
+        convert.convert(str(tmp_path / f"{act}-{before}"), str(tmp_path / f"{act}-{before}-{after}"), after)
+        assert load.find(str(tmp_path / f"{act}-{before}-{after}")).config() == config
+        vocabulary = files.read_text(str(tmp_path / f"{act}-{before}-{after}/vocab.txt"))
+        assert vocabulary == "".join(f"{token}\n" for token in TOKENS)
+
+
+def test_gelu_has_hugging_face_s_name_there(tmp_path):
+    for act, theirs in (("gelu", "gelu_new"), ("gelu_erf", "gelu")):
+        source = release(tmp_path / act, CONFIG.replace(hidden_act=act))
+        convert.convert(source, str(tmp_path / theirs), "huggingface")
+        assert json.loads((tmp_path / theirs / "config.json").read_text())["hidden_act"] == theirs
+
+
+def test_left_to_right_model_stays_one(tmp_path):
+    source = release(tmp_path / "x", CONFIG.replace(causal=True))
+    convert.convert(source, str(tmp_path / "there"), "huggingface")
+    convert.convert(str(tmp_path / "there"), str(tmp_path / "back"), "google")
+    assert load.find(str(tmp_path / "back")).config().causal is True
+
+
+def test_casing_of_a_released_folder_s_name_is_written_down(tmp_path):
+    source = release(tmp_path / "cased_L-2_H-4_A-2")
+    for kind in convert.FORMATS:
+        convert.convert(source, str(tmp_path / kind), kind)
+        assert load.find(str(tmp_path / kind)).config().do_lower_case is False
+    told = json.loads((tmp_path / "huggingface/tokenizer_config.json").read_text())
+    assert told["do_lower_case"] is False
+
+
+def test_casing_that_is_told_stands_above_the_source_s(tmp_path):
+    source = release(tmp_path / "x", CONFIG.replace(do_lower_case=True))
+    convert.convert(source, str(tmp_path / "y"), "keras", do_lower_case=False)
+    assert load.find(str(tmp_path / "y")).config().do_lower_case is False
+
+
+def test_configuration_and_vocabulary_can_be_elsewhere(tmp_path):
+    source = release(tmp_path / "x", tokens=None)
+    shutil.move(f"{source}/bert_config.json", tmp_path / "c.json")
+    (tmp_path / "v.txt").write_bytes("".join(f"{token}\r\n" for token in TOKENS).encode())
+    convert.convert(source, str(tmp_path / "y"), "huggingface", str(tmp_path / "c.json"), str(tmp_path / "v.txt"))
+    assert load.find(str(tmp_path / "y")).config() == CONFIG
+    assert (tmp_path / "y/vocab.txt").read_text().split() == TOKENS
+
+
+def test_vocabulary_of_a_tokenizer_file_becomes_vocab_txt(tmp_path):
+    convert.convert(release(tmp_path / "x", tokens=None), str(tmp_path / "y"), "huggingface")
+    tokenizer = {"model": {"type": "WordPiece", "vocab": {token: number for number, token in enumerate(TOKENS)}},
+                 "normalizer": {"type": "BertNormalizer", "lowercase": False}}
+    (tmp_path / "y/tokenizer.json").write_text(json.dumps(tokenizer))
+    convert.convert(str(tmp_path / "y"), str(tmp_path / "z"), "google")
+    assert (tmp_path / "z/vocab.txt").read_text().split() == TOKENS
+    assert load.find(str(tmp_path / "z")).config().do_lower_case is False
+
+
+def test_names_of_classes_go_to_hugging_face_and_back(tmp_path):
+    source = release(tmp_path / "x", more={"output_weights": np.ones((2, 4), np.float32),
+                                           "output_bias": np.ones(2, np.float32)})
+    files.write_json(f"{source}/task.json", {"labels": ["no", "yes"], "max_seq_length": 8})
+    convert.convert(source, str(tmp_path / "there"), "huggingface")
+    config = json.loads((tmp_path / "there/config.json").read_text())
+    assert config["id2label"] == {"0": "no", "1": "yes"}
+    for kind in ("google", "keras"):
+        convert.convert(str(tmp_path / "there"), str(tmp_path / kind), kind)
+        assert load.find(str(tmp_path / kind)).labels() == ["no", "yes"]
+    convert.convert(source, str(tmp_path / "same"), "keras")
+    assert json.loads((tmp_path / "same/task.json").read_text()) == {"labels": ["no", "yes"], "max_seq_length": 8}
+
+
+@pytest.mark.parametrize("kind", convert.FORMATS)
+def test_training_checkpoint_is_converted_without_slots_which_are_named(tmp_path, kind):
+    slot = "bert/pooler/dense/bias/adam_m"
+    source = release(tmp_path / "x", more={slot: np.zeros(4, np.float32), "global_step": np.int64(3)})
+    done = convert.convert(source, str(tmp_path / kind), kind)
+    assert (set(done.left_out), done.written) == ({slot, "global_step"}, 39)
+    assert done.summary().splitlines()[0] == (
+        f"{source}/bert_model.ckpt (google): 39 tensors written to {tmp_path}/{kind} ({kind}).")
+    assert done.summary().splitlines()[1] == f"  left out: {', '.join(done.left_out)}"
+    assert slot not in tensors(tmp_path / kind)
+
+
+def test_encoder_alone_is_converted_and_comes_back(tmp_path):
+    source = release(tmp_path / "x", without=("bert/pooler/dense/kernel", "bert/pooler/dense/bias"))
+    expected = tensors(source)
+    for kind in convert.FORMATS:
+        convert.convert(source, str(tmp_path / kind), kind)
+        assert_bit_for_bit(tensors(tmp_path / kind), expected)
+
+
+def test_unknown_format_is_refused_before_anything_is_read(tmp_path):
+    with pytest.raises(BertError, match=r"--format=onnx: not one of google, huggingface, keras\."):
+        convert.convert(str(tmp_path / "nowhere"), str(tmp_path / "y"), "onnx")
+
+
+def test_source_without_configuration_names_the_flag(tmp_path):
+    google.write(str(tmp_path / "x/bert_model.ckpt"), {"bert/x": np.ones(1)})
+    with pytest.raises(BertError, match=r"no bert_config\.json or config\.json beside it\. Give --bert_config_file"):
+        convert.convert(str(tmp_path / "x"), str(tmp_path / "y"), "google")
+    assert not (tmp_path / "y").exists()
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_vocabulary_of_another_model_is_refused(tmp_path, beside):
+    longer = [f"w{number}" for number in range(12)]
+    source = release(tmp_path / "x", tokens=longer if beside else None)
+    files.write_text(str(tmp_path / "v.txt"), "\n".join(longer))
+    with pytest.raises(BertError, match=r"the vocabulary has 12 word pieces, the configuration 11 \(vocab_size\)"):
+        convert.convert(source, str(tmp_path / "y"), "google", vocab_file=None if beside else str(tmp_path / "v.txt"))
+    assert not (tmp_path / "y").exists()
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"max_position_embeddings": 9}, r"position_embeddings has the shape \[5, 4\], the configuration says \[9, 4\]"),
+    ({"type_vocab_size": 2}, r"token_type_embeddings has the shape \[3, 4\], the configuration says \[2, 4\]"),
+    ({"num_hidden_layers": 1}, r"has 2 layers, the configuration says 1 \(num_hidden_layers\)"),
+])
+def test_configuration_of_another_model_is_refused_for_every_format(tmp_path, changes, said):
+    source = release(tmp_path / "x")
+    CONFIG.replace(**changes).to_json_file(str(tmp_path / "c.json"))
+    for kind in convert.FORMATS:
+        with pytest.raises(BertError, match=said):
+            convert.convert(source, str(tmp_path / "y"), kind, str(tmp_path / "c.json"))
+    assert not (tmp_path / "y").exists()

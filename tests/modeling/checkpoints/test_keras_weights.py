@@ -1,0 +1,155 @@
+"""Keras' weight files: what is written here Keras takes, and what Keras writes is read here."""
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+from foundation.errors import BertError
+from modeling.checkpoints import google, keras_weights, load
+from modeling.config import BertConfig
+from modeling.models import (
+    ClassificationModel,
+    MultipleChoiceModel,
+    PretrainingModel,
+    QuestionAnsweringModel,
+    TokenClassificationModel,
+    named_variables,
+)
+
+CONFIG = BertConfig(vocab_size=11, hidden_size=4, num_hidden_layers=2, num_attention_heads=2, intermediate_size=6,
+                    max_position_embeddings=5)
+DEEP = CONFIG.replace(num_hidden_layers=12)
+
+# Keras gives an attribute that is a list names of its own; all of the scopes in one layer.
+DATASETS = {
+    "bert/embeddings/position_embeddings": "bert/embeddings/vars/2",
+    "bert/embeddings/LayerNorm/gamma": "bert/embeddings/norm/vars/1",
+    "bert/encoder/layer_0/attention/self/query/kernel":
+        "bert/encoder/layers/encoder_layer/attention/self_attention/query/vars/0",
+    "bert/encoder/layer_11/output/LayerNorm/beta": "bert/encoder/layers/encoder_layer_11/output_block/norm/vars/0",
+    "bert/pooler/dense/bias": "bert/pooler/dense/vars/1",
+    "cls/predictions/output_bias": "cls/predictions/vars/0",
+    "cls/seq_relationship/output_bias": "cls/seq_relationship/vars/1",
+    "output_weights": "head/vars/0",
+    "cls/squad/output_bias": "head/vars/1",
+}
+
+
+def shuffled(model):
+    """Gives every variable values of its own, so that two that were exchanged show; returns them by name."""
+    rng = np.random.default_rng(0)
+    for variable in named_variables(model).values():
+        variable.assign(rng.standard_normal(variable.shape))
+    return {name: variable.numpy() for name, variable in named_variables(model).items()}
+
+
+def assert_equal(found, expected):
+    assert set(found) == set(expected)
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+
+
+@pytest.mark.parametrize(("name", "dataset"), DATASETS.items())
+def test_dataset_is_where_keras_keeps_the_variable(name, dataset):
+    assert keras_weights.dataset_of(name) == dataset
+
+
+@pytest.mark.parametrize("name", ["global_step", "bert/pooler/dense/kernel/adam_m", "resnet/conv/kernel", "bert/x"])
+def test_what_no_model_has_is_nowhere(name):
+    assert keras_weights.dataset_of(name) is None
+
+
+@pytest.mark.parametrize("make", [
+    lambda config: PretrainingModel(DEEP), lambda config: PretrainingModel(config, next_sentence=False),
+    lambda config: ClassificationModel(config, 3), QuestionAnsweringModel, MultipleChoiceModel,
+    lambda config: TokenClassificationModel(config, 5)],
+    ids=["pretraining", "masked_lm", "classification", "answers", "choice", "tokens"])
+def test_file_written_here_is_taken_by_load_weights_of_every_model(tmp_path, make):
+    expected = shuffled(make(CONFIG))
+    path = str(tmp_path / "model.weights.h5")
+    assert keras_weights.write(path, expected) == []
+    fresh = make(CONFIG)
+    fresh.load_weights(path)
+    assert_equal({name: variable.numpy() for name, variable in named_variables(fresh).items()}, expected)
+    reader = keras_weights.read(path)
+    assert_equal({name: reader.get(name) for name in reader.names}, expected)
+    assert reader.unknown == ()
+
+
+def test_golden_weights_by_load_weights_compute_the_recorded_outputs(golden, golden_config, golden_features, tmp_path):
+    reader = google.read(str(golden / "model/bert_model.ckpt"))
+    keras_weights.write(str(tmp_path / "x.weights.h5"), {name: reader.get(name) for name in reader.names})
+    model = PretrainingModel(golden_config)
+    model.load_weights(str(tmp_path / "x.weights.h5"))
+    recorded = np.load(golden / "model/golden_forward.npz")
+    outputs = model(golden_features)
+    np.testing.assert_allclose(keras.ops.reshape(outputs["masked_lm_logits"], (-1, 1000)),
+                               recorded["out/masked_lm_logits"], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("config", "next_sentence"), [(DEEP, True), (CONFIG, False)])
+def test_file_of_keras_own_save_weights_is_read(tmp_path, config, next_sentence):
+    model = PretrainingModel(config, next_sentence=next_sentence)
+    expected = shuffled(model)
+    model.save_weights(str(tmp_path / "own.weights.h5"))
+    fresh = PretrainingModel(config, next_sentence=next_sentence)
+    report = load.load_into(fresh, str(tmp_path / "own.weights.h5"))
+    assert (report.initial, report.unused) == ((), ())
+    assert_equal({name: variable.numpy() for name, variable in named_variables(fresh).items()}, expected)
+
+
+def test_task_head_of_save_weights_has_no_name_and_is_unused(tmp_path):
+    model = QuestionAnsweringModel(CONFIG)
+    expected = shuffled(model)
+    model.save_weights(str(tmp_path / "own.weights.h5"))
+    fresh = QuestionAnsweringModel(CONFIG)
+    report = load.load_into(fresh, str(tmp_path / "own.weights.h5"))
+    assert set(report.initial) == {"cls/squad/output_weights", "cls/squad/output_bias"}
+    assert report.unused == ("head/vars/0", "head/vars/1")
+    np.testing.assert_array_equal(fresh.bert.pooler.dense.kernel, expected["bert/pooler/dense/kernel"])
+
+
+def test_what_has_no_place_is_left_out_by_name(tmp_path):
+    values = {"bert/pooler/dense/bias": np.ones(4), "global_step": np.int64(1), "output_bias": np.ones(3),
+              "cls/squad/output_bias": np.ones(2)}
+    path = str(tmp_path / "x.weights.h5")
+    assert keras_weights.write(path, values) == ["global_step", "cls/squad/output_bias"]
+    assert keras_weights.read(path).names == ["bert/pooler/dense/bias", "output_bias"]
+
+
+def test_works_on_any_file_system():
+    path = "ram://keras/model.weights.h5"
+    keras_weights.write(path, {"bert/pooler/dense/bias": np.arange(4.0)})
+    np.testing.assert_array_equal(keras_weights.read(path).get("bert/pooler/dense/bias"), np.arange(4.0))
+
+
+def test_half_a_file_is_one_line(tmp_path):
+    path = tmp_path / "x.weights.h5"
+    keras_weights.write(str(path), {"bert/pooler/dense/kernel": np.ones((99, 99))})
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(BertError, match=r"x\.weights\.h5: not a whole HDF5 file \(.*truncated file") as error:
+        keras_weights.read(str(path))
+    assert "\n" not in str(error.value)
+
+
+def test_file_of_another_program_is_refused(tmp_path):
+    with h5py.File(tmp_path / "tf_model.h5", "w") as file:
+        file.create_dataset("bert/pooler/kernel:0", data=np.ones(3))
+    with pytest.raises(BertError, match=r"tf_model\.h5: holds no BERT that convert_checkpoint\.py.* wrote"):
+        load.find(str(tmp_path / "tf_model.h5"))
+
+
+@pytest.mark.parametrize("name", ["x.weights.h5", "x.keras"])
+def test_other_bytes_are_refused(tmp_path, name):
+    (tmp_path / name).write_bytes(b"PK\x03\x04 and no HDF5")
+    with pytest.raises(BertError, match=rf"{name}: not a whole HDF5 file \(.*signature not found"):
+        load.find(str(tmp_path / name))
+
+
+def test_missing_file_and_unknown_name_are_named(tmp_path):
+    with pytest.raises(BertError, match=r"x\.weights\.h5: no such file\."):
+        keras_weights.read(str(tmp_path / "x.weights.h5"))
+    keras_weights.write(str(tmp_path / "x.weights.h5"), {"output_bias": np.ones(3)})
+    with pytest.raises(BertError, match=r"x\.weights\.h5: holds no variable output_weights"):
+        keras_weights.read(str(tmp_path / "x.weights.h5")).get("output_weights")

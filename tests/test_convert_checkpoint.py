@@ -1,0 +1,32 @@
+"""The script itself, as a command: one conversion, and one line for a mistake."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+from modeling.checkpoints import google, load
+
+
+def command(repository, *flags, **options):
+    return subprocess.run([sys.executable, str(repository / "convert_checkpoint.py"), *flags],
+                          capture_output=True, text=True, timeout=240, **options)
+
+
+def test_command_converts_from_another_folder_and_says_what_it_did(repository, golden, tmp_path):
+    done = command(repository, f"--input={golden}/model", "--output=bert", "--format=huggingface",
+                   "--do_lower_case=false", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{golden}/model/bert_model.ckpt (google): 62 tensors written to bert (huggingface).\n"
+    expected, found = google.read(f"{golden}/model/bert_model.ckpt"), load.find(str(tmp_path / "bert"))
+    assert found.config().do_lower_case is False
+    for name in expected.names:
+        np.testing.assert_array_equal(found.reader.get(name), expected.get(name))
+
+
+def test_wrong_input_is_one_line_and_nothing_is_written(repository, tmp_path):
+    done = command(repository, f"--input={tmp_path}/bert_model.ckpt", f"--output={tmp_path}/out", "--format=google")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (f"error: {tmp_path}/bert_model.ckpt: no checkpoint there. Give a prefix as "
+                           f"bert_model.ckpt, a .safetensors or .weights.h5 file, or a folder.\n")
+    assert not (tmp_path / "out").exists()
