@@ -1,58 +1,17 @@
 """Classification and regression of sentences and pairs: GLUE's data sets, XNLI, and the user's own tables."""
 
-import dataclasses
-import functools
-import math
 import os
-import re
-from typing import NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 from keras import ops
 from scipy import special
 
 from foundation import files
-from foundation.errors import BertError
 from modeling.models import ClassificationModel
-from tasks import glue, scores, sentences, tabular
+from tasks import glue, scores, sentences
+from tasks.classification_files import ClassificationFiles, ClassificationSettings
 from tasks.features import Features
-
-CUSTOM = "custom"
-_MOST_FOUND_LABELS = 50  # a column with more different values than this, in most rows another, holds no labels
-
-
-@dataclasses.dataclass(frozen=True)
-class ClassificationSettings:
-    """What `run_classifier.py` is told of its data; None is as the data set (`tasks.glue`) has it.
-
-    A column is named by the header's name, its number from 1, or its key in JSON.
-    """
-
-    task_name: str | None = None
-    data_dir: str | None = None
-    train_file: str | None = None
-    dev_file: str | None = None
-    test_file: str | None = None
-    text_a_column: str | None = None
-    text_b_column: str | None = None
-    label_column: str | None = None
-    header: bool | None = None
-    file_format: str = "auto"
-    quoting: bool | None = None
-    labels: tuple | list | None = None
-    regression: bool = False
-    language: str = "zh"
-    max_seq_length: int = 128
-
-
-class Example(NamedTuple):
-    """A row: one text or two, and its label's id or its score; None where there is none."""
-
-    text_a: str
-    text_b: str | None
-    label: int | float | None
 
 
 class ClassificationTask:
@@ -67,55 +26,38 @@ class ClassificationTask:
 
     token_outputs = ()
 
-    def __init__(self, settings):
+    def __init__(self, settings: ClassificationSettings):
         self.settings = settings
-        self.name = canonical_name(settings.task_name)
         self.max_seq_length = settings.max_seq_length
-        self.data_set = _custom(settings) if self.name == CUSTOM else glue.GLUE[self.name]
-        self.regression = self.data_set.labels is None
-        if settings.regression and not self.regression:
-            raise BertError(f"--regression: {self.name} has labels. Leave the flag out, or use --task_name={CUSTOM}.")
+        self._files = ClassificationFiles(settings)
+        self.name, self.data_set = self._files.name, self._files.data_set
         main = self.data_set.metrics[0]
         self.metric = "eval_accuracy" if main == "accuracy" else main
 
-    @functools.cached_property
-    def dev_splits(self):
-        return self._splits(self.data_set.dev, "dev", self.settings.dev_file)
+    @property
+    def is_regression(self):
+        return self._files.is_regression
 
-    @functools.cached_property
-    def test_splits(self):
-        return self._splits(self.data_set.test, "test", self.settings.test_file)
-
-    @functools.cached_property
+    @property
     def labels(self):
-        """Names of the labels by id, tuple of str; None for a regression."""
-        if self.regression:
-            return None
-        if self.settings.labels:
-            return _checked_labels(self.settings.labels)
-        return self.data_set.labels or self._found_labels()
+        return self._files.labels
+
+    @property
+    def dev_splits(self):
+        return self._files.dev_splits
+
+    @property
+    def test_splits(self):
+        return self._files.test_splits
 
     def files(self, split):
-        return [self._path(split)]
+        return [self._files.path(split)]
 
     def read(self, split):
-        table, columns, labelled = self._table(split)
-        rows = range(len(table))
-        if columns.language is not None:
-            rows = self._rows_of_language(table, columns.language)
-        texts = table.cells if self.data_set.skip_broken else table.texts
-        first = texts(columns.text_a)
-        second = texts(columns.text_b) if columns.text_b else [None] * len(table)
-        if not labelled:
-            return [Example(first[row], second[row], None) for row in rows]
-        cells = table.cells(columns.label)
-        if self.data_set.skip_broken:
-            rows = _whole_rows(table, first, second, cells)
-        label = self._score if self.regression else self._label_id
-        return [Example(first[row], second[row], label(table, row, columns.label, cells[row])) for row in rows]
+        return self._files.read(split)
 
     def fingerprint(self):
-        return {**self.describe(), "max_seq_length": self.settings.max_seq_length, "language": self.settings.language}
+        return {**self.describe(), "file_format": self.settings.file_format}
 
     def features(self, examples, tokenizer, training):
         first = [example.text_a for example in examples]
@@ -128,7 +70,7 @@ class ClassificationTask:
         return Features(tokens, row_splits, values)
 
     def model(self, config, dtype, skip_padding):
-        num_labels = 1 if self.regression else len(self.labels)
+        num_labels = 1 if self.is_regression else len(self.labels)
         return ClassificationModel(config, num_labels, skip_padding=skip_padding, dtype=dtype)
 
     def weights(self, batch):
@@ -137,7 +79,7 @@ class ClassificationTask:
     def losses(self, outputs, batch):
         """Cross entropy, as the release's; for a regression the squared error."""
         truths = ops.reshape(batch["label_ids"], (-1,))
-        if self.regression:
+        if self.is_regression:
             return ops.square(outputs["logits"][:, 0] - ops.cast(truths, "float32"))
         return keras.losses.sparse_categorical_crossentropy(truths, outputs["logits"], from_logits=True)
 
@@ -148,7 +90,7 @@ class ClassificationTask:
         `eval_loss`; here both are the mean over examples.
         """
         logits, truths = np.asarray(outputs["logits"], np.float64), self._truths(examples)
-        if self.regression:
+        if self.is_regression:
             predictions = logits[:, 0]
             loss = np.mean(np.square(predictions - truths))
             figures = {}
@@ -167,8 +109,8 @@ class ClassificationTask:
         A second test split has its name in both.
         """
         logits = np.asarray(outputs["logits"], np.float32)
-        numbers = logits if self.regression else special.softmax(logits, axis=-1)
-        predictions = logits[:, 0] if self.regression else logits.argmax(axis=-1)
+        numbers = logits if self.is_regression else special.softmax(logits, axis=-1)
+        predictions = logits[:, 0] if self.is_regression else logits.argmax(axis=-1)
         is_first = split == self.test_splits[0]
         results = os.path.join(folder, "test_results.tsv" if is_first else f"{split}_results.tsv")
         files.write_text(results, "".join("\t".join(map(str, row)) + "\n" for row in numbers))
@@ -181,177 +123,8 @@ class ClassificationTask:
         """Values of flags, so that a later command need not repeat them."""
         names = ("text_a_column", "text_b_column", "label_column", "header", "quoting", "language", "max_seq_length")
         return {"task_name": self.name, "labels": list(self.labels) if self.labels else None,
-                "regression": self.regression, **{name: getattr(self.settings, name) for name in names}}
-
-    def _splits(self, known, kind, given):
-        """The splits of a kind: the first, and of others those whose file is there."""
-        if given:
-            return (kind,)
-        if not self.settings.data_dir or not any(map(self._in_data_dir, known.values())):
-            return tuple(known)[:1]
-        missing = [name for name in known.values() if not self._in_data_dir(name)]
-        if missing:
-            print(f"{self.settings.data_dir}: {' and '.join(missing)} left out, for want of the file.", flush=True)
-        return tuple(split for split, name in known.items() if name not in missing)
-
-    def _path(self, split):
-        kind = _kind(split)
-        given = getattr(self.settings, f"{kind}_file")
-        if given:
-            if not tf.io.gfile.exists(given):
-                raise BertError(f"{given}: no such file (--{kind}_file).")
-            return given
-        if self.name == CUSTOM:
-            raise BertError(f"The {kind} set is asked for and not named. Pass --{kind}_file.")
-        name = getattr(self.data_set, kind).get(split)
-        if name is None:
-            raise BertError(f"{self.name} has no {kind} set. Train mnli, and predict {self.name} with --output_dir of "
-                            f"that run; or pass --{kind}_file.")
-        if not self.settings.data_dir:
-            raise BertError(f"{self.name}: where is {name}? Pass --data_dir or --{kind}_file.")
-        path = self._in_data_dir(name)
-        if not path:
-            raise BertError(f"{self.settings.data_dir}: neither {self._local(name)} nor "
-                            f"{self.data_set.folder}/{self._local(name)} is there (--data_dir, --{kind}_file).")
-        return path
-
-    def _local(self, name):
-        return name.format(language=self.settings.language)
-
-    def _in_data_dir(self, name):
-        """Path of a data set's file, in --data_dir itself or in GLUE's folder for it; None where it is in neither."""
-        folders = [folder for folder in ("", self.data_set.folder, self.data_set.other_folder) if folder is not None]
-        paths = [os.path.join(self.settings.data_dir, folder, self._local(name)) for folder in folders]
-        return next((path for path in paths if tf.io.gfile.exists(path)), None)
-
-    def _columns(self, kind):
-        """Columns of a file: the data set's, but for what flags say."""
-        columns = getattr(self.data_set, f"{kind}_columns", None) or self.data_set.columns
-        said = {"text_a": self.settings.text_a_column, "text_b": self.settings.text_b_column,
-                "label": self.settings.label_column, "header": self.settings.header}
-        return columns._replace(**{name: value for name, value in said.items() if value is not None})
-
-    def _table(self, split):
-        """A split's table, its columns, and whether its labels are wanted."""
-        kind, path = _kind(split), self._path(split)
-        columns, labelled = self._columns(kind), kind != "test"
-        table = tabular.read(path, tabular.Layout(
-            self.settings.file_format, columns.header, self.settings.quoting, self.data_set.skip_broken and labelled))
-        wanted = {"text_a_column": columns.text_a, **({"label_column": columns.label} if labelled else {})}
-        for flag, column in wanted.items():
-            if not column:
-                raise BertError(f"{path}: which column is it? Pass --{flag}; there are {table.columns()}.")
-        if not labelled:
-            self._look_for_labels(table, columns)
-        return table, columns, labelled
-
-    def _look_for_labels(self, table, columns):
-        """A test set has no labels: says so where it seems to have them, and raises where that is in the way."""
-        texts = [column for column in (columns.text_a, columns.text_b) if column]
-        if columns.label and table.has(columns.label):
-            print(f"{table.place(0, columns.label)}: labels of a test set are not looked at. To score predictions, "
-                  "pass the file as --dev_file with --do_eval.", flush=True)
-        missing = [column for column in texts if not table.has(column)]
-        training = self._columns("train")
-        if missing and columns != training and table.has(training.text_a) and training.label:
-            raise BertError(f"{table.path}, line 1: no column {missing[0]!r}. The file seems to be laid out as the "
-                            "training set, with labels; a test set has none. To score it, pass it as --dev_file.")
-        if missing and columns.label and not columns.header:
-            raise BertError(f"{table.path}, line {table.lines[0]}: no column {missing[0]!r}, it has {table.columns()}. "
-                            "Without a header, columns are counted as in the training set, that of labels included; "
-                            "where the test set has none, predict by a command of its own with its --text_a_column.")
-
-    def _rows_of_language(self, table, column):
-        language = self.settings.language
-        cells = table.cells(column)
-        rows = [row for row, cell in enumerate(cells) if cell == language]
-        if not rows:
-            raise BertError(f"{table.path}: no line is of language {language!r} (--language). "
-                            f"There are: {', '.join(sorted(set(cells))[:30])}.")
-        return rows
-
-    def _found_labels(self):
-        """The labels of the training set, sorted."""
-        if not self.settings.train_file:
-            raise BertError("The labels are not known. Pass --labels=no,yes, or the --train_file that has them.")
-        table, columns, _ = self._table("train")
-        cells = [cell.strip() for cell in table.cells(columns.label)]
-        found = _checked_labels(sorted(set(cells) - {""}), f"{table.place(0, columns.label)} and on")
-        if len(found) > max(_MOST_FOUND_LABELS, len(cells) // 2):
-            raise BertError(f"{table.place(0, columns.label)}: {len(found):,} different labels in {len(cells):,} rows. "
-                            "Is it the label column? For numbers pass --regression; else name the --labels.")
-        print(f"Labels found in {table.path}: {', '.join(found)}.", flush=True)
-        return found
-
-    @functools.cached_property
-    def _label_ids(self):
-        ids = {label: index for index, label in enumerate(self.labels)}
-        return ids | {spelling: ids[label] for spelling, label in self.data_set.spellings.items()}
-
-    def _label_id(self, table, row, column, cell):
-        index = self._label_ids.get(cell.strip())
-        if index is None:
-            raise BertError(f"{table.place(row, column)}: {cell!r} is no label of {self.name}. "
-                            f"Known: {', '.join(self.labels)}.")
-        return index
-
-    def _score(self, table, row, column, cell):
-        try:
-            value = float(cell)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise BertError(f"{table.place(row, column)}: {cell!r} is no number, as a score must be.")
-        return value
+                "regression": self.is_regression, **{name: getattr(self.settings, name) for name in names}}
 
     def _truths(self, examples):
-        kind = np.float32 if self.regression else np.int32
+        kind = np.float32 if self.is_regression else np.int32
         return np.fromiter((example.label for example in examples), kind, len(examples))
-
-
-def canonical_name(name):
-    """A task's name as `tasks.glue` has it: `STS-B`, `stsb` and `sts_b` are `sts-b`.
-
-    Raises:
-        BertError: no such task.
-    """
-    names = {re.sub("[-_ ]", "", known): known for known in (*glue.GLUE, CUSTOM)}
-    found = names.get(re.sub("[-_ ]", "", (name or "").lower()))
-    if found is None:
-        given = f"{name!r} is no task" if name else "No task is named"
-        raise BertError(f"{given}. Pass --task_name: {', '.join(glue.GLUE)}, or {CUSTOM} for files of your own.")
-    return found
-
-
-def _whole_rows(table, *columns):
-    """Rows that have a text in each column; says how many lines of the file do not."""
-    rows = [row for row, texts in enumerate(zip(*columns)) if all(text is None or text.strip() for text in texts)]
-    lines = len(table) + len(table.skipped)
-    if len(rows) < lines:
-        print(f"{table.path}: {lines - len(rows):,} of {lines:,} lines left out, because columns or texts are missing.",
-              flush=True)
-    return rows
-
-
-def _kind(split):
-    """`dev` of `dev_matched`."""
-    return split.split("_")[0]
-
-
-def _custom(settings):
-    """The data set that flags describe."""
-    if settings.regression:
-        if settings.labels:
-            raise BertError("--regression predicts a number and has no --labels. Leave one of the two out.")
-        metrics = ("spearman", "pearson")
-    else:
-        metrics = ("accuracy", "macro_f1", "matthews")
-    return glue.DataSet("", glue.Columns(), None if settings.regression else (), metrics,
-                        train={"train": None}, dev={"dev": None}, test={"test": None})
-
-
-def _checked_labels(labels, place="--labels"):
-    labels = tuple(label.strip() for label in labels)
-    if len(labels) < 2 or len(set(labels)) < len(labels) or "" in labels:
-        raise BertError(f"{place}: at least two different labels are wanted, not {', '.join(map(repr, labels))}.")
-    return labels

@@ -119,7 +119,7 @@ class FineTuningRun:
             raise BertError("Nothing to do: give --do_train=true, --do_eval=true, --do_predict=true, or several.")
         if settings.early_stop and not settings.loop.eval_every_steps:
             raise BertError("--early_stop counts evaluations during training: give --eval_every, a number of steps.")
-        self.start = StartingPoint(self._start_settings())
+        self.start, *self.other_members = [StartingPoint(each) for each in self._start_settings()]
         self.vocab_file, self.tokenizer = self._tokenizer()
         self.config = self.start.config.replace(do_lower_case=self.start.do_lower_case)
         self._check_sizes()
@@ -232,18 +232,24 @@ class FineTuningRun:
 
     def _load_trained(self):
         """Weights of the finished run, or of --init_checkpoint; returns the step they are of, 0 where unknown."""
-        if not self.start.checkpoint:
-            raise BertError(f"{self.directory.path} holds no trained model. Train first, or give --init_checkpoint.")
-        loaded = self.start.load(self.model)
-        lacking = [name for name in loaded.initial if not name.startswith("bert/pooler/")]
-        if lacking:
-            raise BertError(f"{self.start.checkpoint.path}: holds no trained {self.task.name} model "
-                            f"({lacking[0]} is not there). Train first: --do_train=true.")
-        if self.placement.is_chief:
-            print(f"{self.start.checkpoint.path}: {len(loaded.read)} tensors read.", flush=True)
+        for member in (*self.other_members, self.start):
+            if member.config.replace(do_lower_case=None) != self.config.replace(do_lower_case=None):
+                raise BertError(f"{member.config_file} differs from {self.start.config_file}: an ensemble is of models "
+                                f"of one configuration.")
+            loaded = self._load_member(member)
+            if self.placement.is_chief:
+                print(f"{member.checkpoint.path}: {len(loaded.read)} tensors read.", flush=True)
         results = self.directory.join("evaluations.json")
         evaluations = files.read_json(results) if tf.io.gfile.exists(results) else []
         return max(evaluations, key=lambda each: each.get(self.task.metric, 0))["step"] if evaluations else 0
+
+    def _load_member(self, member):
+        loaded = member.load(self.model)
+        lacking = [name for name in loaded.initial if not name.startswith("bert/pooler/")]
+        if lacking:
+            raise BertError(f"{member.checkpoint.path}: holds no trained {self.task.name} model "
+                            f"({lacking[0]} is not there). Train first: --do_train=true.")
+        return loaded
 
     def _evaluate_in_passing(self, step):
         return self.best.note(step, self._evaluate(step), self._weights())
@@ -270,7 +276,21 @@ class FineTuningRun:
         return tuple(paths)
 
     def _outputs(self, split, batch_size):
-        """The model's outputs for every row of a split, in the order of the rows."""
+        """Features of a split and the model's outputs for them; the mean outputs where there are several models."""
+        features, outputs = self._outputs_of_one(split, batch_size)
+        for member in self.other_members:
+            self._load_member(member)
+            _, more = self._outputs_of_one(split, batch_size)
+            outputs = {name: [a + b for a, b in zip(outputs[name], more[name])] for name in outputs}
+        if self.other_members:
+            self._load_member(self.start)
+            outputs = {name: [value / (1 + len(self.other_members)) for value in values]
+                       for name, values in outputs.items()}
+        return features, {name: values if name in self.task.token_outputs else np.stack(values)
+                          for name, values in outputs.items()}
+
+    def _outputs_of_one(self, split, batch_size):
+        """The model's outputs for every row of a split, in the order of the rows: dict of lists."""
         features = self._features(split, training=False)
         if not len(features):
             raise BertError(f"{', '.join(self.task.files(split))}: no example there.")
@@ -287,8 +307,7 @@ class FineTuningRun:
                     for row, value in zip(rows[real], values[real]):
                         column[row] = value[: features.lengths[row]] if name in self.task.token_outputs else value
                 bar.update(int(real.sum()))
-        return features, {name: column if name in self.task.token_outputs else np.stack(column)
-                          for name, column in collected.items()}
+        return features, collected
 
     def _features(self, split, training):
         def make():
@@ -315,15 +334,19 @@ class FineTuningRun:
                 "task_name": self.task.name, "max_seq_length": self.task.max_seq_length, **self.task.describe()})
 
     def _start_settings(self):
-        """Where nothing is trained, the finished run is what a command starts from."""
+        """What to start from: where nothing is trained, the finished run, or all runs of an ensemble."""
         settings = self.settings
         output_dir = settings.loop.output_dir
+        if settings.ensemble:
+            if settings.do_train:
+                raise BertError("--ensemble averages finished runs: give it with --do_eval or --do_predict alone.")
+            return [dataclasses.replace(settings.start, init_checkpoint=member) for member in settings.ensemble]
         if settings.do_train or settings.start.init_checkpoint:
-            return settings.start
+            return [settings.start]
         if not tf.io.gfile.exists(os.path.join(output_dir, "bert_config.json")):
             raise BertError(f"{output_dir}: holds no trained model. Train first (--do_train=true), or give "
                             f"--init_checkpoint.")
-        return dataclasses.replace(settings.start, init_checkpoint=output_dir)
+        return [dataclasses.replace(settings.start, init_checkpoint=output_dir)]
 
     def _tokenizer(self):
         path = self.start.vocab_file

@@ -147,15 +147,19 @@ class SquadTask:
     @property
     def null_threshold(self):
         """Null odds over which a question has no answer: as given, as tuned when a dev split was last scored, 0.0."""
-        known = (self.settings.null_score_diff_threshold, self._tuned_threshold, 0.0)
-        return next(threshold for threshold in known if threshold is not None)
+        return 0.0 if self._known_threshold is None else self._known_threshold
+
+    @property
+    def _known_threshold(self):
+        given = self.settings.null_score_diff_threshold
+        return self._tuned_threshold if given is None else given
 
     def describe(self):
         """Values of flags, so that a later command need not repeat them."""
         names = ("max_seq_length", "doc_stride", "max_query_length", "n_best_size", "max_answer_length",
                  "version_2_with_negative", "answer_text")
         return {**{name: getattr(self.settings, name) for name in names},
-                "null_score_diff_threshold": self.null_threshold}
+                "null_score_diff_threshold": self._known_threshold}
 
     def _find_answers(self, examples, features, outputs):
         return squad_answers.find_answers(examples, features, outputs, self.tokenizer.vocabulary,

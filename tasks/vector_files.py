@@ -186,10 +186,19 @@ class Npz:
 
 
 class _Stream:
-    """A file that is only written to, from front to back: all that a gfile can do everywhere."""
+    """A gfile for those who ask more of a Python file than a gfile does; written from front to back."""
+
+    closed = False
 
     def __init__(self, file):
-        self.write, self.flush = file.write, file.flush
+        self.file, self.flush, self.tell = file, file.flush, file.tell
+
+    def write(self, data):
+        self.file.write(bytes(data))
+        return len(data)
+
+    def seek(self, *_):
+        raise OSError("written from front to back")
 
 
 class Arrow:
@@ -217,8 +226,7 @@ class Arrow:
 
     def __enter__(self):
         self.file = tf.io.gfile.GFile(self.path, "wb")
-        self.sink = self.pa.PythonFile(_Sink(self.file), mode="w")
-        self.writer = self.pa.ipc.new_file(self.sink, self.schema)
+        self.writer = self.pa.ipc.new_file(self.pa.PythonFile(_Stream(self.file), mode="w"), self.schema)
         return self
 
     def __exit__(self, *_):
@@ -238,17 +246,6 @@ class Arrow:
             column = pa.FixedSizeListArray.from_arrays(numbers, self.layout.hidden_size)
             columns.append(lists(column) if self.layout.by_token else column)
         self.writer.write_batch(pa.record_batch(columns, schema=self.schema))
-
-
-class _Sink(_Stream):
-    """What pyarrow asks of a Python file besides."""
-
-    def __init__(self, file):
-        super().__init__(file)
-        self.tell, self.close, self.closed = file.tell, file.close, False
-
-    def write(self, data):  # replaced by the file's own in an instance
-        raise NotImplementedError
 
 
 def _index(name):

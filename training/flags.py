@@ -95,6 +95,8 @@ def define_finetuning(max_seq_length=128):
                          "never.", lower_bound=0)
     flags.DEFINE_enum("static_shapes", "auto", ("auto", "true", "false"),
                       "Pad every batch to --max_seq_length. auto: on TPUs; elsewhere batches are of like lengths.")
+    flags.DEFINE_list("ensemble", [], "Folders of finished runs of one task, separated by commas: --do_eval and "
+                      "--do_predict average their scores.")
     flags.DEFINE_string("cache_dir", None, "Folder where features are kept; --output_dir/features where not given.")
 
 

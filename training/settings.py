@@ -105,4 +105,5 @@ class FineTuningSettings:
     static_shapes: str = "auto"  # auto, true, false
     early_stop: int = 0  # evaluations without a better one; 0: never
     cache_dir: str | None = None
+    ensemble: tuple[str, ...] | list[str] = ()  # finished runs whose scores are averaged
     random_seed: int = 12345

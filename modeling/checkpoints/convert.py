@@ -33,11 +33,9 @@ class Conversion:
 
     def summary(self):
         """A few lines for the console."""
-        lines = [f"{self.source} ({self.source_format}): {self.written} tensors written to {self.folder} "
-                 f"({self.format})."]
-        if self.left_out:
-            lines.append(f"  left out: {', '.join(self.left_out)}")
-        return "\n".join(lines)
+        return "\n".join([
+            f"{self.source} ({self.source_format}): {self.written} tensors written to {self.folder} ({self.format}).",
+            *load.lines_of("left out", self.left_out)])
 
 
 def convert(source, folder, target_format, config_file=None, vocab_file=None, do_lower_case=None):

@@ -127,16 +127,20 @@ class LoadReport:
 
     def summary(self):
         """A few lines for the console: counts, then names; optimizer slots are counted and not named."""
-        slots = [name for name in self.unused if _OPTIMIZER_SLOT.search(name)]
-        unused = [name for name in self.unused if name not in set(slots)]
         lines = [f"{len(self.read)} tensors read, {len(self.initial)} left at their initial values, "
                  f"{len(self.unused)} unused."]
-        for what, names in (("at initial values", self.initial), ("unused", unused), ("extended", self.extended)):
-            if names:
-                lines.append(f"  {what}: {', '.join(names)}")
-        if slots:
-            lines.append(f"  unused: {len(slots)} optimizer slots")
+        lines += lines_of("at initial values", self.initial)
+        lines += lines_of("unused", self.unused)
+        lines += lines_of("extended", self.extended)
         return "\n".join(lines)
+
+
+def lines_of(what, names):
+    """Names as lines of a report; optimizer slots are counted and not named."""
+    others = [name for name in names if not _OPTIMIZER_SLOT.search(name)]
+    lines = [f"  {what}: {', '.join(others)}"] if others else []
+    slots = len(names) - len(others)
+    return lines + ([f"  {what}: {slots} optimizer slots"] if slots else [])
 
 
 def find(path, training=False):

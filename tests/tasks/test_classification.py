@@ -8,7 +8,8 @@ import pytest
 
 from foundation.errors import BertError
 from modeling.config import BertConfig
-from tasks.classification import ClassificationSettings, ClassificationTask, Example
+from tasks.classification import ClassificationTask
+from tasks.classification_files import ClassificationSettings, Example
 from tests.conftest import TINY_CONFIG
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -114,7 +115,7 @@ def test_names_of_tasks_in_any_spelling(tmp_path):
     for name in ("STS-B", "stsb", "Sts_B"):
         assert make(task_name=name).name == "sts-b"
     assert error(lambda: make(task_name="mlni")).startswith("'mlni' is no task. Pass --task_name: cola, sst-2, mrpc,")
-    assert error(make).startswith("No task is named. Pass --task_name")
+    assert error(make).startswith("No task is named, and --output_dir holds no finished run. Pass --task_name")
 
 
 def test_what_chooses_a_checkpoint_is_the_paper_s_figure():
@@ -203,6 +204,12 @@ def test_what_is_described_predicts_without_the_training_data(tmp_path):
      "train.tsv: which column is it? Pass --text_a_column; there are 't', 'l'."),
     ({"train.tsv": "t\tl\na\t0\n"}, "train", {"label_column": None, "labels": ["0", "1"]},
      "train.tsv: which column is it? Pass --label_column; there are 't', 'l'."),
+    ({"train.jsonl": '{"t": "a"}\n'}, "train", {"labels": ["0", "1"]},
+     "train.jsonl, line 1: no column 'l'. It has 't'. Name it by --label_column."),
+    ({"train.jsonl": '{"t": "a", "l": 0}\n{"t": "a"}\n'}, "train", {"labels": ["0", "1"]},
+     "train.jsonl, line 2: no key 'l'. It has 't'."),
+    ({"train.tsv": "t\tl\na\t0\n"}, "train", {"labels": ["0", "1"], "text_b_column": "u"},
+     "train.tsv, line 1: no column 'u'. It has 't', 'l'. Name it by --text_b_column."),
     ({"train.tsv": "t\tl\na\t0\n"}, "train", {"labels": ["0", "0"]},
      "--labels: at least two different labels are wanted, not '0', '0'."),
     ({"train.tsv": "t\tl\na\t0\n"}, "dev", {}, "The dev set is asked for and not named. Pass --dev_file."),
@@ -255,7 +262,8 @@ def test_a_test_set_in_another_layout_is_told(tmp_path):
     assert error(task.read, "test").startswith(
         f"{tmp_path}/test.tsv, line 1: no column '2', it has column 1. Without a header, columns are counted as in the")
     task = custom(tmp_path, {"test.tsv": "u\tl\none\t0\n"}, labels=["0", "1"])
-    assert error(task.read, "test") == f"{tmp_path}/test.tsv, line 1: no column 't'. It has 'u', 'l'."
+    assert error(task.read, "test") == (
+        f"{tmp_path}/test.tsv, line 1: no column 't'. It has 'u', 'l'. Name it by --text_a_column.")
 
 
 @pytest.fixture(scope="module")

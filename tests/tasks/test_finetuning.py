@@ -187,3 +187,17 @@ def test_folder_of_other_data_or_settings_is_refused(trained, task, data, start,
     with pytest.raises(BertError, match="data was"):
         run({**task, "train_file": str(tmp_path / "train.tsv")}, settings(
             folder, start=start, num_train_epochs=6.0, optimization={"learning_rate": 3e-3}))
+
+
+def test_ensemble_averages_the_scores_of_its_members(task, start, tmp_path):
+    names = ["one", "two"]
+    for seed, name in enumerate(names):
+        run(task, settings(tmp_path / name, start=start, random_seed=seed, do_predict=True))
+    members = [str(tmp_path / name) for name in names]
+    run(task, settings(tmp_path / "both", do_train=False, do_predict=True, ensemble=members))
+    one, two, both = (np.log(np.loadtxt(tmp_path / name / "test_results.tsv")) for name in (*names, "both"))
+    margin = [scores[:, 1] - scores[:, 0] for scores in (one, two, both)]
+    assert np.abs(margin[0] - margin[1]).max() > 1e-3
+    np.testing.assert_allclose(margin[2], (margin[0] + margin[1]) / 2, atol=1e-4)
+    with pytest.raises(BertError, match="--ensemble averages finished runs"):
+        run(task, settings(tmp_path / "x", ensemble=members))

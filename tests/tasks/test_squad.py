@@ -128,7 +128,7 @@ def test_version_1_is_scored_and_written(file, tmp_path, capsys):
     paths = task.write("test", questions, features, outputs, str(tmp_path / "out"))
     assert [path.rpartition("/")[2] for path in paths] == ["predictions.json", "nbest_predictions.json"]
     assert json.loads((tmp_path / "out" / "predictions.json").read_text()) == {"q0": "duties", "q1": "duties"}
-    assert "exact_match 100  f1 100" in capsys.readouterr().out
+    assert "exact_match 100.0000  f1 100.0000" in capsys.readouterr().out
 
 
 def test_threshold_is_the_given_one_or_that_tuned_on_dev(file, tmp_path):
@@ -137,6 +137,7 @@ def test_threshold_is_the_given_one_or_that_tuned_on_dev(file, tmp_path):
         task = task_of(predict_file=path, version_2_with_negative=True, null_score_diff_threshold=given)
         questions = task.read("dev")
         features = task.features(questions, squad_golden.tokenizer(), False)
+        assert task.describe()["null_score_diff_threshold"] == given
         outputs = oracle(task, features, questions)
         # A model that prefers no answer throughout: 0.0 would answer nothing.
         outputs["start_logits"][:, 0] += 20

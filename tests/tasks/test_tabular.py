@@ -1,6 +1,11 @@
 """Tables: what is read, and what is said of mistakes."""
 
+import csv
+import io
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from foundation.errors import BertError
 from tasks import tabular
@@ -53,6 +58,21 @@ def test_csv_with_separators_quotes_and_line_ends_in_fields(write):
     table = tabular.read(write("a.csv", content))
     assert table.cells("text") == ['a, "b"\nc', 'plain 5" disk', ""]
     assert table.lines == [2, 4, 5]
+
+
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(st.text('ab ",\t\n'), st.text('ab ",\t\n')), min_size=1, max_size=5),
+       separator=st.sampled_from(",\t"))
+def test_what_python_writes_with_quotes_is_read_back_with_the_lines_rows_begin_on(write, rows, separator):
+    written = io.StringIO()
+    writer = csv.writer(written, delimiter=separator, lineterminator="\n")
+    begins = []
+    for row in [("t", "l"), *rows]:
+        begins.append(written.getvalue().count("\n") + 1)
+        writer.writerow(row)
+    path = write("a.csv" if separator == "," else "a.tsv", written.getvalue())
+    table = tabular.read(path, Layout(quoting=True))
+    assert list(map(tuple, table.rows)) == rows and table.lines == begins[1:]
 
 
 def test_a_text_of_csv_may_be_long(write):

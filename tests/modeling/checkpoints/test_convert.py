@@ -3,6 +3,7 @@
 import filecmp
 import itertools
 import json
+import re
 import shutil
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from foundation import files
 from foundation.errors import BertError
-from modeling.checkpoints import convert, google, load
+from modeling.checkpoints import convert, google, huggingface_names, keras_weights, load
 from modeling.config import BertConfig
 from modeling.models import (
     ClassificationModel,
@@ -194,9 +195,11 @@ def test_training_checkpoint_is_converted_without_slots_which_are_named(tmp_path
     source = release(tmp_path / "x", more={slot: np.zeros(4, np.float32), "global_step": np.int64(3)})
     done = convert.convert(source, str(tmp_path / kind), kind)
     assert (set(done.left_out), done.written) == ({slot, "global_step"}, 39)
-    assert done.summary().splitlines()[0] == (
-        f"{source}/bert_model.ckpt (google): 39 tensors written to {tmp_path}/{kind} ({kind}).")
-    assert done.summary().splitlines()[1] == f"  left out: {', '.join(done.left_out)}"
+    assert done.summary().splitlines() == [
+        f"{source}/bert_model.ckpt (google): 39 tensors written to {tmp_path}/{kind} ({kind}).",
+        "  left out: global_step",
+        "  left out: 1 optimizer slots",
+    ]
     assert slot not in tensors(tmp_path / kind)
 
 
@@ -206,6 +209,18 @@ def test_encoder_alone_is_converted_and_comes_back(tmp_path):
     for kind in convert.FORMATS:
         convert.convert(source, str(tmp_path / kind), kind)
         assert_bit_for_bit(tensors(tmp_path / kind), expected)
+
+
+def test_names_in_the_document_are_those_that_are_written(repository):
+    table = (repository / "docs/checkpoints.md").read_text().split("\n## Names\n")[1]
+    rows = re.findall(r"^\| `(\S+)` \| `(\S+)`( ᵀ)? \| `(\S+)` \|$", table, re.MULTILINE)
+    said = {(ours.replace("<i>", layer), theirs.replace("<i>", layer), bool(transposed),
+             keras.replace("_<i>", "" if layer == "0" else f"_{layer}"))
+            for ours, theirs, transposed, keras in rows for layer in "01"}
+    expected = {(pair.ours, pair.theirs, pair.transposed, keras_weights.dataset_of(pair.ours))
+                for architecture in huggingface_names.ARCHITECTURES
+                for pair in huggingface_names.pairs(range(2), architecture)}
+    assert said == expected
 
 
 def test_unknown_format_is_refused_before_anything_is_read(tmp_path):
