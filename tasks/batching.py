@@ -75,13 +75,14 @@ def prediction_plan(row_lengths, batch_size, max_seq_length, static_shapes=False
     return Plan(rows, _rounded_up(longest, max_seq_length))
 
 
-def batches(features, plan, first_batch=0):
+def batches(features, plan, first_batch=0, lengths_vary=None):
     """Makes the batches of a plan, from one of them on.
 
     Args:
         features: Features.
         plan: Plan.
         first_batch: batches that are left out at the beginning.
+        lengths_vary: whether the length is left open in the batches' type; None where the plan's lengths differ.
 
     Returns:
         function from tf.distribute.InputContext to a tf.data.Dataset of one worker's per-replica batches: dicts of
@@ -90,7 +91,9 @@ def batches(features, plan, first_batch=0):
     """
     rows, lengths = plan.rows[first_batch:], plan.lengths[first_batch:]
     assemble = _Assembly(features)
-    fixed = int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else None
+    if lengths_vary is None:
+        lengths_vary = len(set(plan.lengths.tolist())) > 1
+    fixed = None if lengths_vary else int(plan.lengths[0])
 
     def dataset(context):
         replicas = context.num_replicas_in_sync

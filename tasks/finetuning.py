@@ -121,6 +121,7 @@ class FineTuningRun:
             raise BertError("--early_stop counts evaluations during training: give --eval_every, a number of steps.")
         self.start, *self.other_members = [StartingPoint(each) for each in self._start_settings()]
         self.vocab_file, self.tokenizer = self._tokenizer()
+        task.tokenizer = self.tokenizer
         self.config = self.start.config.replace(do_lower_case=self.start.do_lower_case)
         self._check_sizes()
         self.placement = strategy.create(settings.hardware)

@@ -46,8 +46,7 @@ class SquadTask:
         settings: SquadSettings.
 
     Attributes:
-        tokenizer: that of the features, whose pieces answers are told by; set before scoring, if features come from
-            elsewhere than `features`.
+        tokenizer: that of the features, by whose pieces answers are told.
 
     Raises:
         BertError: see WindowSettings.

@@ -16,6 +16,7 @@ class Task(typing.Protocol):
         test_splits: names of the splits that are predicted. The training split is "train".
         token_outputs: the model's outputs whose second axis is the sequence.
         max_seq_length: most positions of a row.
+        tokenizer: what the features were made with; the driver sets it before it asks for anything else.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Task(typing.Protocol):
     test_splits: tuple
     token_outputs: tuple
     max_seq_length: int
+    tokenizer: object
 
     def files(self, split):
         """Paths that a split is read from. Raises BertError where one is missing, naming the flag that gives it."""

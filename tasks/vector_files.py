@@ -131,7 +131,7 @@ class Npz:
 
     def __init__(self, path, layout):
         self.path, self.layout, self.folder = path, layout, f"{path}-arrays"
-        self.kinds = {name: (layout.dtype, (layout.hidden_size,)) for name in layout.names}
+        self.kinds = dict.fromkeys(layout.names, (layout.dtype, (layout.hidden_size,)))
         if layout.by_token:
             self.kinds |= {"input_ids": (np.dtype(np.int32), ()), "segment_ids": (np.dtype(np.int32), ()),
                            "row_splits": (np.dtype(np.int64), ())}

@@ -1,0 +1,86 @@
+"""The search as a command: killed and stopped at any time, it goes on where it was."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+RUNS = [f"lr{rate}_batch32_epochs3_seed1" for rate in ("5e-05", "3e-05", "2e-05")]
+
+
+@pytest.fixture
+def start(repository, tmp_path):
+    """Starts a search of three runs over the stand-in; its flags are the stand-in's."""
+    started = []
+
+    def begin(*flags, script=repository / "tests/tasks/search_stand_in.py"):
+        process = subprocess.Popen(
+            [sys.executable, str(repository / "run_search.py"), str(script), "--learning_rate=5e-5,3e-5,2e-5",
+             "--random_seed=1", f"--output_dir={tmp_path}/s", "--", *flags],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def until(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def journal(folder):
+    path = folder / "s/journal.txt"
+    return path.read_text().split() if path.exists() else []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_what_was_finished_before_it_was_stopped_is_not_run_again(number, start, tmp_path):
+    # The first run finishes; the others wait as long as the file is not there.
+    flag, go_on = f"--behaviour=wait:{tmp_path}/go_on", tmp_path / "go_on"
+    go_on.touch()
+    first = start(flag)
+    until(lambda: (tmp_path / "s" / RUNS[0] / "finished.json").exists() or go_on.unlink(missing_ok=True))
+    go_on.unlink(missing_ok=True)
+    until(lambda: len(journal(tmp_path)) >= 2)
+    stopped_in = journal(tmp_path)[-1]
+    until(lambda: "step" in (tmp_path / "s" / stopped_in / "output.log").read_text())
+    first.send_signal(number)
+    error = first.communicate()[1]
+    finished = [name for name in RUNS if (tmp_path / "s" / name / "finished.json").exists()]
+    assert 1 <= len(finished) < 3 and stopped_in not in finished
+    if number != signal.SIGKILL:
+        assert first.returncode == 1
+        assert error == (f"error: Stopped by {number.name}; {len(finished)} of 3 runs are finished. The same command "
+                         f"goes on.\n")
+        assert (tmp_path / "s" / stopped_in / "saved").exists()
+    go_on.touch()
+    second = start(flag)
+    output, error = second.communicate(timeout=120)
+    assert (second.returncode, error) == (0, "")
+    assert journal(tmp_path) == [*RUNS[: len(finished)], stopped_in, *RUNS[len(finished) :]]
+    assert output.splitlines()[-2] == f"Best on dev: {RUNS[0]}, eval_accuracy 0.5600 ({tmp_path}/s/{RUNS[0]})"
+    assert os.readlink(tmp_path / "s/best") == RUNS[0]
+
+
+def test_failures_end_in_an_error_after_the_others(start, tmp_path):
+    process = start("--behaviour=fail_at_3e-05")
+    _output, error = process.communicate(timeout=120)
+    assert journal(tmp_path) == RUNS
+    assert (process.returncode, error) == (
+        1, f"error: 1 of 3 runs failed: {RUNS[1]}. The same command runs them again.\n")
+
+
+def test_an_unknown_script_is_named(start):
+    process = start(script="run_everything")
+    assert process.communicate(timeout=120)[1] == (
+        "error: 'run_everything' is none of run_classifier, run_squad, run_multiple_choice, run_ner, and no file of "
+        "one's own.\n")
