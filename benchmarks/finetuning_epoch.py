@@ -80,7 +80,7 @@ class Way:
         plan = batching.prediction_plan(self.features.lengths[:rows], FLAGS.batch_size, self.max_seq_length, self.static)
         dataset = self.placement.strategy.distribute_datasets_from_function(self._batches(plan))
         found = {}
-        for numbers, outputs in zip(plan.rows, self.predictor.run(dataset)):
+        for numbers, outputs in zip(plan.rows, self.predictor.run(dataset, len(plan.rows))):
             for place, row in enumerate(numbers):
                 if row >= 0:
                     length = self.features.lengths[row]

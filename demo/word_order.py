@@ -4,8 +4,6 @@ It is CoLA's question (is this a sentence?) in its simplest form. Sentences of t
 run of their words shuffled and are "shuffled".
 """
 
-import re
-
 import numpy as np
 
 from foundation import files
@@ -93,5 +91,5 @@ def lines(test_rows, probabilities, number=8):
     for (text, label), found in list(zip(test_rows, probabilities))[:number]:
         guess = LABELS[int(np.argmax(found))]
         right = "right" if guess == label else f"it is {label}"
-        shown.append(f"  {re.sub(r'\s+', ' ', text)[:100]}\n      {guess} {found.max():.0%}   ({right})")
+        shown.append(f"  {text[:100]}\n      {guess} {found.max():.0%}   ({right})")
     return shown

@@ -200,8 +200,8 @@ class Extractor:
         vectors = {name: np.empty((size, self.config.hidden_size), np.float32) for name in self.names}
         plan = batching.prediction_plan(
             features.lengths, self.batch_size, self.settings.max_seq_length, self.static_shapes)
-        dataset = self.placement.strategy.distribute_datasets_from_function(batching.batches(features, plan))
-        for rows, outputs in zip(plan.rows, self.predictor.run(dataset)):
+        dataset = self.placement.strategy.distribute_datasets_from_function(batching.batches(features, plan, lengths_vary=True))
+        for rows, outputs in zip(plan.rows, self.predictor.run(dataset, len(plan.rows))):
             rows = rows[rows >= 0]
             places = rows if pooled else _positions(features.row_splits, rows)
             sizes = features.lengths[rows]

@@ -139,6 +139,7 @@ class FineTuningRun:
             self.objective = TaskObjective(task, self.model)
         self.predictor = PredictionStep(self.placement, self.objective)
         self._examples = {}
+        self._kept_outputs = {}  # by the files they are of, for as long as the weights stay
 
     def run(self):
         """Does what the settings say."""
@@ -154,6 +155,9 @@ class FineTuningRun:
             self.reporter.flush()
         if settings.do_predict:
             report.predictions = self._predict()
+            if report.final_model:
+                # Predicting a file with answers may tune a threshold.
+                self._write_description(report.final_model)
         return report
 
     def _train(self, report):
@@ -219,11 +223,13 @@ class FineTuningRun:
         settings = self.settings
         report.step = step
         if settings.do_eval or settings.loop.eval_every_steps:
+            self._kept_outputs.clear()
             report.evaluation = self._evaluate(step)
             self.best.note(step, report.evaluation, self._weights())
             best = self.best.best
             if best["step"] != step:
                 load.load_into(self.model, self.best.prefix)
+                self._kept_outputs.clear()
                 self.reporter.say(f"The best weights are those of step {best['step']:,}.")
                 report.step, report.evaluation = best["step"], self._evaluate(best["step"])
             self.reporter.say(self.best.table())
@@ -253,6 +259,7 @@ class FineTuningRun:
         return loaded
 
     def _evaluate_in_passing(self, step):
+        self._kept_outputs.clear()
         return self.best.note(step, self._evaluate(step), self._weights())
 
     def _evaluate(self, step):
@@ -278,6 +285,12 @@ class FineTuningRun:
 
     def _outputs(self, split, batch_size):
         """Features of a split and the model's outputs for them; the mean outputs where there are several models."""
+        key = tuple(self.task.files(split))
+        if key not in self._kept_outputs:
+            self._kept_outputs = {key: self._new_outputs(split, batch_size)}
+        return self._kept_outputs[key]
+
+    def _new_outputs(self, split, batch_size):
         features, outputs = self._outputs_of_one(split, batch_size)
         for member in self.other_members:
             self._load_member(member)
@@ -297,11 +310,12 @@ class FineTuningRun:
             raise BertError(f"{', '.join(self.task.files(split))}: no example there.")
         batch_size = min(batch_size, -(-len(features) // self.placement.num_replicas) * self.placement.num_replicas)
         plan = batching.prediction_plan(features.lengths, batch_size, self.task.max_seq_length, self.static_shapes)
-        dataset = self.placement.strategy.distribute_datasets_from_function(batching.batches(features, plan))
+        batches = batching.batches(features, plan, lengths_vary=not self.static_shapes)
+        dataset = self.placement.strategy.distribute_datasets_from_function(batches)
         collected = {}
         bar = tqdm(total=len(features), desc=split, unit="row", leave=False, disable=None, mininterval=1.0)
         with bar:
-            for rows, outputs in zip(plan.rows, self.predictor.run(dataset)):
+            for rows, outputs in zip(plan.rows, self.predictor.run(dataset, len(plan.rows))):
                 real = rows >= 0
                 for name, values in outputs.items():
                     column = collected.setdefault(name, [None] * len(features))

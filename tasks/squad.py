@@ -76,7 +76,7 @@ class SquadTask:
         flag = "train_file" if split == "train" else "predict_file"
         path = getattr(self.settings, flag)
         if not path:
-            raise BertError(f"No {split} file is named. Give --{flag}, a JSON file in SQuAD's layout.")
+            raise BertError(f"Which questions? Give --{flag}, a JSON file in SQuAD's layout.")
         if not tf.io.gfile.exists(path):
             raise BertError(f"{path}: no such file (--{flag}).")
         return [path]

@@ -155,8 +155,9 @@ class PredictionStep:
         self._predict = tf.function(predict, jit_compile=True) if placement.xla else predict
         self.call = tf.function(self._call)
 
-    def _call(self, batch):
-        outputs = self.placement.strategy.run(self.batch_outputs, args=(batch,))
+    def _call(self, iterator):
+        # From an iterator, whose type leaves lengths open: batches of all lengths are one trace.
+        outputs = self.placement.strategy.run(self.batch_outputs, args=(next(iterator),))
         return {name: self.placement.strategy.experimental_local_results(value)[0] for name, value in outputs.items()}
 
     def batch_outputs(self, features):
@@ -167,10 +168,11 @@ class PredictionStep:
             return outputs
         return {name: replica.all_gather(value, axis=0) for name, value in outputs.items()}
 
-    def run(self, batches):
-        """Yields a dict of NumPy arrays [global rows, ...] for each batch of a distributed dataset."""
-        for batch in batches:
-            yield {name: value.numpy() for name, value in self.call(batch).items()}
+    def run(self, batches, count):
+        """Yields a dict of NumPy arrays [global rows, ...] for each of the `count` batches of a distributed dataset."""
+        iterator = iter(batches)
+        for _ in range(count):
+            yield {name: value.numpy() for name, value in self.call(iterator).items()}
 
 
 def _cut(value, parts):
