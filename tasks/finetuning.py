@@ -285,7 +285,7 @@ class FineTuningRun:
 
     def _outputs(self, split, batch_size):
         """Features of a split and the model's outputs for them; the mean outputs where there are several models."""
-        key = tuple(self.task.files(split))
+        key = (*self.task.files(split), len(self._read(split)))
         if key not in self._kept_outputs:
             self._kept_outputs = {key: self._new_outputs(split, batch_size)}
         return self._kept_outputs[key]
