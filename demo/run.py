@@ -1,4 +1,5 @@
-"""The main job on an embedded default: English prose that every machine has → vocabulary → records → a small BERT.
+"""The main job on an embedded default: English prose that every machine has → vocabulary → records → a small BERT →
+the same BERT fine-tuned on a labelled set made of that prose → predictions.
 
     python -m demo.run --output_dir=demo_output            the prose of Python's own documentation
     python -m demo.run --output_dir=out --corpus=folder    your own text files
@@ -13,7 +14,7 @@ from absl import flags
 from data_prep import build_vocab, pretraining_job
 from data_prep.settings import CorpusSettings, InstanceSettings
 from data_prep.workers import Workers, default_num_workers
-from demo import corpus
+from demo import corpus, word_order
 from demo.fill_in import BlankFiller
 from foundation import command, files
 from foundation.errors import BertError
@@ -59,7 +60,8 @@ def main(_):
     say("5. Blanks in sentences it has never seen")
     for blank in fill_blanks(report.final_model, held_out):
         print(blank.line())
-    conclude(folder, report, entropy, time.monotonic() - started)
+    accuracy = fine_tune(folder, report.final_model, train_text, held_out)
+    conclude(folder, report, entropy, accuracy, time.monotonic() - started)
 
 
 def make_corpus(folder, source):
@@ -120,18 +122,33 @@ def fill_blanks(model_folder, sentences, number=10):
     return BlankFiller(model_folder).hide_each(chosen, seed=0)
 
 
-def conclude(folder, report, entropy, seconds):
+def fine_tune(folder, model_folder, train_text, held_out):
+    """Fine-tunes the model to tell sentences from shuffled ones; returns the share of right answers."""
+    say("6. Fine-tuning: are a sentence's words in their order?")
+    labelled = f"{folder}/word_order"
+    sentences = [line for line in files.read_text(train_text).splitlines() if line.strip()]
+    test_rows = word_order.write_files(labelled, sentences, held_out)
+    report = word_order.fine_tune(labelled, model_folder, _SEQ)
+    say("7. Predictions for sentences it has never seen")
+    print("\n".join(word_order.lines(test_rows, word_order.predictions(labelled))))
+    return report.evaluation["eval_accuracy"]
+
+
+def conclude(folder, report, entropy, accuracy, seconds):
     """Says what came out and where it is."""
     figures = report.evaluation
     say("Done")
     print(f"Masked-word loss on documents held out: {figures['masked_lm_loss']:.2f} nats, "
           f"accuracy {figures['masked_lm_accuracy']:.1%}.\n"
-          f"Unigram entropy of the corpus:          {entropy:.2f} nats, the cost of guessing without the context.\n")
-    files.write_json(f"{folder}/summary.json", {**figures, "unigram_entropy": entropy, "seconds": round(seconds)})
+          f"Unigram entropy of the corpus:          {entropy:.2f} nats, the cost of guessing without the context.\n"
+          f"Word order told right, held-out sentences: {accuracy:.1%}, where guessing gives 50 %.\n")
+    files.write_json(f"{folder}/summary.json", {**figures, "unigram_entropy": entropy,
+                                                "word_order_accuracy": accuracy, "seconds": round(seconds)})
     for name, what in (("corpus.txt", "the documents"), ("vocab.txt", "the vocabulary"),
                        ("train.tfrecord", "records trained on"), ("held_out.tfrecord", "records held out"),
                        ("run", "checkpoints, TensorBoard's files, metrics.jsonl"),
                        ("run/final_model", "the model, laid out as a released one"),
+                       ("word_order", "the labelled set, and the fine-tuned model with its predictions"),
                        ("learning_curve.png", "loss and accuracy"), ("summary.json", "these figures")):
         print(f"  {os.path.join(folder, name):<36} {what}")
     print(f"\n{seconds / 60:.1f} minutes. Next: README.md, \"Your own pre-training\".")

@@ -1,7 +1,7 @@
 """A small labelled set out of any text, and a BERT fine-tuned on it: are a sentence's words in their order?
 
-It is CoLA's question (is this a sentence?) in its simplest form. Sentences of the corpus are "whole"; half of them get a
-run of their words shuffled and are "shuffled".
+It is CoLA's question (is this a sentence?) in its simplest form. Sentences of the corpus are "whole"; half of them get
+a run of their words shuffled and are "shuffled".
 """
 
 import numpy as np
@@ -69,9 +69,10 @@ def write_files(folder, train_sentences, held_out_sentences):
 
 def fine_tune(folder, model_folder, max_seq_length):
     """Fine-tunes a pre-trained model on the files of `write_files`; returns the Report of `tasks.finetuning`."""
+    paths = {f"{split}_file": f"{folder}/{split}.tsv" for split in ("train", "dev", "test")}
     task = ClassificationTask(ClassificationSettings(
         task_name="custom", text_a_column="text", label_column="label", header=True, labels=LABELS,
-        max_seq_length=max_seq_length, **{f"{split}_file": f"{folder}/{split}.tsv" for split in ("train", "dev", "test")}))
+        max_seq_length=max_seq_length, **paths))
     return finetuning.run(task, FineTuningSettings(
         start=StartSettings(init_checkpoint=model_folder), hardware=HardwareSettings(),
         optimization=OptimizationSettings(0, learning_rate=3e-4), loop=LoopSettings(output_dir=f"{folder}/run"),

@@ -117,8 +117,8 @@ def run(settings):
                     output.write(report.lines, features, vectors)
                     report.lines += len(features)
                     report.tokens += int(features.row_splits[-1])
-        if not report.lines:
-            raise BertError(f"{settings.input_file}: empty. It holds a sequence a line.")
+            if not report.lines:
+                raise BertError(f"{settings.input_file}: empty. It holds a sequence a line.")
     report.seconds = time.monotonic() - started
     return report
 
@@ -200,7 +200,8 @@ class Extractor:
         vectors = {name: np.empty((size, self.config.hidden_size), np.float32) for name in self.names}
         plan = batching.prediction_plan(
             features.lengths, self.batch_size, self.settings.max_seq_length, self.static_shapes)
-        dataset = self.placement.strategy.distribute_datasets_from_function(batching.batches(features, plan, lengths_vary=True))
+        dataset = self.placement.strategy.distribute_datasets_from_function(
+            batching.batches(features, plan, lengths_vary=not self.static_shapes))
         for rows, outputs in zip(plan.rows, self.predictor.run(dataset, len(plan.rows))):
             rows = rows[rows >= 0]
             places = rows if pooled else _positions(features.row_splits, rows)

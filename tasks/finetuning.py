@@ -145,6 +145,7 @@ class FineTuningRun:
         """Does what the settings say."""
         settings = self.settings
         report = Report()
+        self._read_ahead()
         if settings.do_train:
             self._train(report)
         else:
@@ -264,8 +265,6 @@ class FineTuningRun:
 
     def _evaluate(self, step):
         """Figures of every dev split: the first's by their names, the others' with the split's name behind."""
-        if not self.task.dev_splits:
-            raise BertError(f"{self.task.name} has no dev set to evaluate.")
         figures = {}
         for number, split in enumerate(self.task.dev_splits):
             features, outputs = self._outputs(split, self.settings.eval_batch_size)
@@ -334,6 +333,16 @@ class FineTuningRun:
             return features
 
         return self.cache.get(self.task, split, training, make)
+
+    def _read_ahead(self):
+        """Reads what is evaluated and predicted before anything is trained, to hear of mistakes there in time."""
+        settings = self.settings
+        evaluates = settings.do_eval or settings.loop.eval_every_steps
+        if evaluates and not self.task.dev_splits:
+            raise BertError(f"{self.task.name} has no dev set to evaluate.")
+        for split in (*(self.task.dev_splits if evaluates else ()),
+                      *(self.task.test_splits if settings.do_predict else ())):
+            self._read(split)
 
     def _read(self, split):
         if split not in self._examples:

@@ -122,11 +122,11 @@ class NerTask:
         """Sentences of a split; those to be predicted may have no tags."""
         sentences = ner_files.read(*self.files(split)) if split in self.test_splits else self._tagged(split)
         if sentences[0].tags is not None:
+            self._check_labels(sentences)
             if self.tag_scheme is None:
                 ner_files.scheme_of(sentences)
             else:
                 ner_files.check_scheme(sentences, self.tag_scheme)
-            self._check_labels(sentences)
         return sentences
 
     def _check_labels(self, sentences):

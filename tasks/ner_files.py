@@ -93,8 +93,8 @@ def _by_spaces(line):
 
 def _check(row, columns, path, number):
     if len(row) != columns:
-        raise BertError(f"{path}, line {number}: {len(row)} columns, where the first line has {columns}. "
-                        "Each line is a word, other columns if any, and a tag.")
+        raise BertError(f"{path}, line {number}: {len(row)} column{'s'[:len(row) > 1]}, where the first line has "
+                        f"{columns}. Each line is a word, other columns if any, and a tag.")
     if not row[0]:
         raise BertError(f"{path}, line {number}, column 1: the word is empty.")
     if columns > 1 and not _TAG.fullmatch(row[-1]):

@@ -29,11 +29,13 @@ def test_demo_makes_everything_and_says_both_figures(corpus, tmp_path):
     done = demo(corpus, tmp_path, "--num_train_steps=8", "--vocab_size=120")
     assert done.returncode == 0, done.stderr
     for name in ("corpus.txt", "vocab.txt", "train.tfrecord", "held_out.tfrecord", "learning_curve.png",
-                 "run/final_model/bert_model.ckpt.index", "run/final_model/vocab.txt", "run/eval_results.txt"):
+                 "run/final_model/bert_model.ckpt.index", "run/final_model/vocab.txt", "run/eval_results.txt",
+                 "word_order/train.tsv", "word_order/run/final_model/task.json", "word_order/run/test_results.tsv"):
         assert (tmp_path / name).exists(), name
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert f"{summary['masked_lm_loss']:.2f} nats" in done.stdout
     assert f"{summary['unigram_entropy']:.2f} nats" in done.stdout
+    assert f"{summary['word_order_accuracy']:.1%}" in done.stdout
     assert "____" in done.stdout
     # No sentence of the held-out documents is trained on.
     train, held_out = ((tmp_path / name).read_text().splitlines() for name in ("train.txt", "held_out.txt"))

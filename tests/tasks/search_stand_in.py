@@ -1,6 +1,6 @@
 """Stands in for a fine-tuning script: notes that it ran, and leaves figures that follow from its flags.
 
---behaviour=ok, wait (until it is asked to stop), fail_at_<learning rate>.
+--fail_at=<learning rate>: the runs that fail. --wait_at=<learning rate>, --until=<file>: the runs that wait.
 """
 
 import json
@@ -18,13 +18,12 @@ def main():
     with open(journal, "a") as file:
         file.write(os.path.basename(folder) + "\n")
     print("training", flush=True)
-    behaviour = flags.get("behaviour", "ok")
-    if behaviour == f"fail_at_{flags['learning_rate']}":
+    if flags.get("fail_at") == flags["learning_rate"]:
         print("error: train.tsv, line 3: no label.", file=sys.stderr)
         sys.exit(1)
-    if behaviour.startswith("wait") and not os.path.exists(behaviour.removeprefix("wait:")):
+    if flags.get("wait_at") == flags["learning_rate"]:
         signal.signal(signal.SIGTERM, lambda *_: stop(folder))
-        while True:
+        while not os.path.exists(flags["until"]):
             time.sleep(0.05)
             print("step", flush=True)
     with open(os.path.join(folder, "final_model", "bert_model.ckpt.index"), "w") as file:

@@ -168,6 +168,12 @@ def test_sequence_longer_than_the_model_is_refused(task, start, tmp_path):
         run({**task, "max_seq_length": 64}, settings(tmp_path, start=start))
 
 
+def test_mistake_in_test_data_is_told_before_training(task, start, tmp_path):
+    with pytest.raises(BertError, match="no such file"):
+        run({**task, "test_file": str(tmp_path / "gone.tsv")}, settings(tmp_path / "run", start=start, do_predict=True))
+    assert not list(tmp_path.glob("run/model.ckpt*"))
+
+
 def test_vocabulary_that_is_missing_or_too_large_is_refused(data, task, tmp_path):
     config, larger = str(data / "bert_config.json"), tmp_path / "vocab.txt"
     larger.write_text((data / "vocab.txt").read_text() + "".join(f"more{number}\n" for number in range(10)))

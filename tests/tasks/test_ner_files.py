@@ -95,9 +95,9 @@ def test_a_tag_that_its_scheme_forbids_is_named(tagged, tags, scheme, found):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("a O\nb\n", ", line 2: 1 columns, where the first line has 2. "
+    ("a O\nb\n", ", line 2: 1 column, where the first line has 2. "
      "Each line is a word, other columns if any, and a tag."),
-    ("a\tO\n\nb O\n", ", line 3: 1 columns, where the first line has 2. "
+    ("a\tO\n\nb O\n", ", line 3: 1 column, where the first line has 2. "
      "Each line is a word, other columns if any, and a tag."),
     ("a\tO\n\tO\n", ", line 2, column 1: the word is empty."),
     ("a N O\nb N X-PER\n", ", line 2, column 3: 'X-PER' is not a tag. "

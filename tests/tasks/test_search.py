@@ -66,18 +66,19 @@ def test_finished_runs_are_not_made_again_and_more_values_make_only_the_new_ones
     results = search.run(settings(tmp_path / "s", grid={**GRID, "random_seed": ("1", "2", "3")}))
     assert journal(tmp_path / "s") == [*RUNS, "lr1e-05_batch16_seed3", "lr3e-05_batch16_seed3"]
     assert results.best.name == "lr3e-05_batch16_seed3"
-    assert "6 runs (2 learning_rate × 1 train_batch_size × 3 random_seed), 4 of them finished" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "6 runs (2 learning_rate × 1 train_batch_size × 3 random_seed), 4 of them finished before." in said
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, capsys):
-    results = search.run(settings(tmp_path / "s", "--behaviour=fail_at_1e-05"))
+    results = search.run(settings(tmp_path / "s", "--fail_at=1e-05"))
     assert journal(tmp_path / "s") == RUNS
     assert list(results.failures) == RUNS[:2] and results.best.name == RUNS[3]
     said = capsys.readouterr().out
     assert f"{RUNS[0]}: failed, exit code 1\n    training\n    error: train.tsv, line 3: no label.\n" in said
     assert (tmp_path / "s/results.tsv").read_text().count("\tfailed\t") == 2
     assert "no label" in (tmp_path / "s" / RUNS[0] / "output.log").read_text()
-    search.run(settings(tmp_path / "s", "--behaviour=fail_at_1e-05"))
+    search.run(settings(tmp_path / "s", "--fail_at=1e-05"))
     assert journal(tmp_path / "s") == RUNS + RUNS[:2]
 
 
