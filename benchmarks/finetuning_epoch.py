@@ -9,13 +9,12 @@ the share is that of an epoch's cost, each way's mean over its batches. Then row
 
 import time
 
-from absl import flags
-
-import foundation  # noqa: F401  before TensorFlow, whose notices it keeps away
 import keras
 import numpy as np
 import tensorflow as tf
+from absl import flags
 
+import foundation  # noqa: F401  before TensorFlow, whose notices it keeps away
 from foundation import command
 from tasks import batching
 from tasks.classification import ClassificationSettings, ClassificationTask

@@ -164,6 +164,8 @@ def run(settings):
         shape = " × ".join(f"{len(values)} {name}" for name, values in settings.grid.items())
         print(f"{len(runs)} runs ({shape}), {len(before)} of them finished before.", flush=True)
         failures = Queue(settings, runs).run()
+        if settings.delete_models:
+            search_results.delete_all_but_best(runs)
         return search_results.write(settings, runs, failures)
 
 
@@ -208,7 +210,8 @@ class Queue:
             return
         try:
             if code:
-                raise BertError(f"exit code {code}\n" + "\n".join(f"    {line}" for line in lines))
+                how = f"exit code {code}" if code > 0 else f"ended by {signal.Signals(-code).name}"
+                raise BertError("\n".join([how, *(f"    {line}" for line in lines)]))
             each.finish(time.monotonic() - started)
         except BertError as error:
             self.failures[each.name] = str(error)

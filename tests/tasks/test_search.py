@@ -95,6 +95,9 @@ def test_a_figure_that_is_not_there_is_named(tmp_path):
 
 
 def test_only_the_best_run_s_weights_are_kept_on_request(tmp_path):
+    grid = {**GRID, "learning_rate": ("1e-05",)}
+    search.run(settings(tmp_path / "s", grid=grid))
+    assert len(list((tmp_path / "s").glob("lr*/final_model/bert_model.ckpt.index"))) == 2
     search.run(settings(tmp_path / "s", delete_models=True))
     assert [path.parts[-3] for path in (tmp_path / "s").glob("lr*/final_model/bert_model.ckpt.index")] == [RUNS[3]]
 
