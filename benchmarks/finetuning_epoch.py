@@ -17,7 +17,8 @@ from absl import flags
 import foundation  # noqa: F401  before TensorFlow, whose notices it keeps away
 from foundation import command
 from tasks import batching
-from tasks.classification import ClassificationSettings, ClassificationTask
+from tasks.classification import ClassificationTask
+from tasks.classification_files import ClassificationSettings
 from tasks.finetuning import TaskObjective
 from tasks.squad import SquadSettings, SquadTask
 from tokenization.tokenizer import Tokenizer
@@ -76,7 +77,8 @@ class Way:
 
     def predictions(self, rows):
         """The model's outputs for the first rows, in their order."""
-        plan = batching.prediction_plan(self.features.lengths[:rows], FLAGS.batch_size, self.max_seq_length, self.static)
+        lengths = self.features.lengths[:rows]
+        plan = batching.prediction_plan(lengths, FLAGS.batch_size, self.max_seq_length, self.static)
         dataset = self.placement.strategy.distribute_datasets_from_function(self._batches(plan))
         found = {}
         for numbers, outputs in zip(plan.rows, self.predictor.run(dataset, len(plan.rows))):

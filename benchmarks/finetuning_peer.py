@@ -5,6 +5,7 @@ Hugging Face's examples do (shuffled batches padded to their longest row, AdamW,
 writes the dev set's logits.
 """
 
+import itertools
 import json
 import os
 import sys
@@ -23,7 +24,7 @@ def load(path):
     columns = {name.split("/", 1)[1]: arrays[name] for name in arrays.files if name.startswith("tokens/")}
     labels = arrays["values/label_ids"] if "values/label_ids" in arrays.files else None
     rows = []
-    for row, (first, end) in enumerate(zip(splits[:-1], splits[1:])):
+    for row, (first, end) in enumerate(itertools.pairwise(splits)):
         rows.append({name: column[first:end] for name, column in columns.items()})
         if labels is not None:
             rows[-1]["label"] = labels[row]
@@ -45,7 +46,7 @@ def collate(rows):
         labels = padded("token_labels", -1)
         batch["labels"] = torch.where(labels < 0, torch.tensor(IGNORED), labels)
     else:
-        batch["labels"] = torch.tensor(np.array([row["label"] for row in rows]))
+        batch["labels"] = torch.tensor(np.array([row["label"] for row in rows]), dtype=torch.long)
     return batch
 
 

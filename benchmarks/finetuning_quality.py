@@ -3,9 +3,9 @@
     python -m benchmarks.finetuning_quality --init_checkpoint=minilm --cola_dir=glue/CoLA --wnut_dir=wnut17 \\
         --peer_python=peers/bin/python
 
-The checkpoint is a Hugging Face folder, which both sides read. Both take turns, a seed each, each run a process of its own
-whose whole time counts: importing, loading, compiling, training, predicting. Both correct Adam's bias, as PyTorch does.
-The dev set is scored by this project's tasks for both.
+The checkpoint is a Hugging Face folder, which both sides read. Both take turns, a seed each, each run a process of its
+own whose whole time counts: importing, loading, compiling, training, predicting. Both correct Adam's bias, as PyTorch
+does. The dev set is scored by this project's tasks for both.
 """
 
 import dataclasses
@@ -119,6 +119,11 @@ def make_features(comparison, tokenizer, folder):
     comparison.dev_features = features
 
 
+def show(comparison, side, seed, metric, seconds, cpu, more=""):
+    """Prints a line."""
+    print(f"{comparison.family:6} {side:6} {seed:>4} {metric:10.4f} {seconds:8.0f} {cpu:8.0f}{more}", flush=True)
+
+
 def main(_):
     """One line a run, then means."""
     tokenizer = Tokenizer(Vocabulary.from_file(os.path.join(FLAGS.init_checkpoint, "vocab.txt")))
@@ -131,12 +136,12 @@ def main(_):
                 for name, side in (("ours", ours), ("peer", peer)):
                     found[name].append(side(comparison, seed, folder))
                     metric, seconds, cpu = found[name][-1]
-                    print(f"{comparison.family:6} {name:6} {seed:>4} {metric:10.4f} {seconds:8.0f} {cpu:8.0f}", flush=True)
+                    show(comparison, name, seed, metric, seconds, cpu)
             for name, rows in found.items():
                 metric, seconds, cpu = np.array(rows).T
-                print(f"{comparison.family:6} {name:6} mean {metric.mean():10.4f} {seconds.mean():8.0f} {cpu.mean():8.0f}  "
-                      f"({comparison.metric}, standard deviation {metric.std(ddof=1) if len(rows) > 1 else 0:.4f})",
-                      flush=True)
+                spread = metric.std(ddof=1) if len(rows) > 1 else 0.0
+                show(comparison, name, "mean", metric.mean(), seconds.mean(), cpu.mean(),
+                     f"  {comparison.metric}, standard deviation {spread:.4f}")
 
 
 if __name__ == "__main__":

@@ -355,7 +355,8 @@ class FineTuningRun:
     def _write_description(self, folder):
         if self.directory.writable:
             files.write_json(os.path.join(folder, load.TASK_FILE), {
-                "task_name": self.task.name, "max_seq_length": self.task.max_seq_length, **self.task.describe()})
+                "task_name": self.task.name, "metric": self.task.metric,
+                "max_seq_length": self.task.max_seq_length, **self.task.describe()})
 
     def _start_settings(self):
         """What to start from: where nothing is trained, the finished run, or all runs of an ensemble."""

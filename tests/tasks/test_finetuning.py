@@ -187,7 +187,7 @@ def test_vocabulary_that_is_missing_or_too_large_is_refused(data, task, tmp_path
 
 def test_folder_of_other_data_or_settings_is_refused(trained, task, data, start, tmp_path):
     folder, _ = trained
-    with pytest.raises(BertError, match="belongs to a run with other settings: .*learning_rate was 0.003, is 0.01"):
+    with pytest.raises(BertError, match=r"belongs to a run with other settings: .*learning_rate was 0.003, is 0.01"):
         run(task, settings(folder, start=start, num_train_epochs=6.0))
     (tmp_path / "train.tsv").write_text((data / "train.tsv").read_text() + "w1 w2\tyes\n")
     with pytest.raises(BertError, match="data was"):
