@@ -17,8 +17,7 @@ from modeling.encoder import BertEncoder
 from tasks import batching, vector_files
 from tasks.features import Features
 from tasks.sentences import pair_features
-from tokenization.tokenizer import Tokenizer
-from tokenization.vocabulary import Vocabulary
+from tasks.tokenizers import tokenizer_of
 from training import strategy
 from training.settings import HardwareSettings, StartSettings
 from training.starting_point import StartingPoint
@@ -143,10 +142,8 @@ class Extractor:
         start = StartingPoint(settings.start)
         self.config = start.config
         self.names = _names(settings, self.config)
-        self.tokenizer = _tokenizer(start)
-        if settings.max_seq_length > self.config.max_position_embeddings:
-            raise BertError(f"--max_seq_length={settings.max_seq_length} is over the model's "
-                            f"{self.config.max_position_embeddings} positions.")
+        start.check_length(settings.max_seq_length)
+        _, self.tokenizer = tokenizer_of(start)
         if not start.checkpoint:
             raise BertError("Which weights? Give --init_checkpoint.")
         self.placement = strategy.create(settings.hardware)
@@ -272,15 +269,6 @@ def _names(settings, config):
 def _different(layers):
     return tuple(dict.fromkeys(layers))
 
-
-def _tokenizer(start):
-    if not start.vocab_file:
-        raise BertError("Which vocabulary? Give --vocab_file: there is no vocab.txt beside the checkpoint.")
-    vocabulary = Vocabulary.from_file(start.vocab_file)
-    if vocabulary.size > start.config.vocab_size:
-        raise BertError(f"{start.vocab_file} has {vocabulary.size} word pieces, the model {start.config.vocab_size} "
-                        f"({start.config_file}).")
-    return Tokenizer(vocabulary, start.do_lower_case)
 
 
 def _positions(row_splits, rows):

@@ -10,7 +10,6 @@ import time
 import keras
 import numpy as np
 import tensorflow as tf
-from tqdm import tqdm
 
 from foundation import files
 from foundation.errors import BertError
@@ -18,44 +17,16 @@ from modeling.checkpoints import load
 from modeling.models import named_variables
 from tasks import batching
 from tasks.feature_cache import FeatureCache
-from tokenization.tokenizer import Tokenizer
-from tokenization.vocabulary import Vocabulary
+from tasks.objective import TaskObjective
+from tasks.prediction import Predictor
+from tasks.tokenizers import tokenizer_of
 from training import run_directory, strategy
 from training.best_model import BestModel
 from training.loop import TrainLoop
 from training.optimization import make_optimizer, warmup_linear_decay
 from training.reporting import Reporter
 from training.starting_point import StartingPoint
-from training.step import PredictionStep, TrainStep
-
-
-class TaskObjective:
-    """A task's loss over a model, as an objective of `training.step`: the weighted mean of its terms."""
-
-    sum_names = ("loss", "weight")
-
-    def __init__(self, task, model):
-        self.task, self.model = task, model
-        self.variables = {name: variable.value for name, variable in named_variables(model).items()}
-
-    def weights(self, batch):
-        """The terms that count."""
-        return {"weight": tf.reduce_sum(self.task.weights(batch))}
-
-    def loss(self, batch, weights, dropout_seed):
-        """This part's share of the whole batch's loss."""
-        terms = self.task.losses(self.model(batch, dropout_seed=dropout_seed), batch)
-        counts = self.task.weights(batch)
-        total = tf.reduce_sum(terms * counts)
-        return total / tf.maximum(weights["weight"], 1.0), {"loss": total, "weight": tf.reduce_sum(counts)}
-
-    def predict(self, batch):
-        """The model's outputs, without dropout."""
-        return self.model(batch)
-
-    def summarize(self, sums):
-        """The mean loss."""
-        return {"loss": sums["loss"] / max(sums["weight"], 1.0)}
+from training.step import TrainStep
 
 
 @dataclasses.dataclass
@@ -120,11 +91,12 @@ class FineTuningRun:
         if settings.early_stop and not settings.loop.eval_every_steps:
             raise BertError("--early_stop counts evaluations during training: give --eval_every, a number of steps.")
         self.start, *self.other_members = [StartingPoint(each) for each in self._start_settings()]
-        self.vocab_file, self.tokenizer = self._tokenizer()
+        self.start.check_length(task.max_seq_length)
+        self.vocab_file, self.tokenizer = tokenizer_of(self.start)
         task.tokenizer = self.tokenizer
         self.config = self.start.config.replace(do_lower_case=self.start.do_lower_case)
-        self._check_sizes()
         self.placement = strategy.create(settings.hardware)
+        self._check_batches()
         self.static_shapes = {"auto": self.placement.platform == "tpu"}.get(
             settings.static_shapes, settings.static_shapes == "true")
         self.directory = run_directory.RunDirectory(
@@ -137,7 +109,7 @@ class FineTuningRun:
             packs = self.placement.platform == "cpu" and not self.placement.xla and not self.static_shapes
             self.model = task.model(self.config, self.placement.dtype, packs)
             self.objective = TaskObjective(task, self.model)
-        self.predictor = PredictionStep(self.placement, self.objective)
+        self.predictor = Predictor(task, self.placement, self.objective, self.static_shapes)
         self._examples = {}
         self._kept_outputs = {}  # by the files they are of, for as long as the weights stay
 
@@ -224,9 +196,10 @@ class FineTuningRun:
         settings = self.settings
         report.step = step
         if settings.do_eval or settings.loop.eval_every_steps:
-            self._kept_outputs.clear()
-            report.evaluation = self._evaluate(step)
-            self.best.note(step, report.evaluation, self._weights())
+            report.evaluation = self.best.at(step)
+            if not report.evaluation:
+                self._evaluate_in_passing(step)
+                report.evaluation = self.best.at(step)
             best = self.best.best
             if best["step"] != step:
                 load.load_into(self.model, self.best.prefix)
@@ -290,10 +263,13 @@ class FineTuningRun:
         return self._kept_outputs[key]
 
     def _new_outputs(self, split, batch_size):
-        features, outputs = self._outputs_of_one(split, batch_size)
+        features = self._features(split, training=False)
+        if not len(features):
+            raise BertError(f"{', '.join(self.task.files(split))}: no example there.")
+        outputs = self.predictor.outputs(features, batch_size, split)
         for member in self.other_members:
             self._load_member(member)
-            _, more = self._outputs_of_one(split, batch_size)
+            more = self.predictor.outputs(features, batch_size, split)
             outputs = {name: [a + b for a, b in zip(outputs[name], more[name])] for name in outputs}
         if self.other_members:
             self._load_member(self.start)
@@ -301,27 +277,6 @@ class FineTuningRun:
                        for name, values in outputs.items()}
         return features, {name: values if name in self.task.token_outputs else np.stack(values)
                           for name, values in outputs.items()}
-
-    def _outputs_of_one(self, split, batch_size):
-        """The model's outputs for every row of a split, in the order of the rows: dict of lists."""
-        features = self._features(split, training=False)
-        if not len(features):
-            raise BertError(f"{', '.join(self.task.files(split))}: no example there.")
-        batch_size = min(batch_size, -(-len(features) // self.placement.num_replicas) * self.placement.num_replicas)
-        plan = batching.prediction_plan(features.lengths, batch_size, self.task.max_seq_length, self.static_shapes)
-        batches = batching.batches(features, plan, lengths_vary=not self.static_shapes)
-        dataset = self.placement.strategy.distribute_datasets_from_function(batches)
-        collected = {}
-        bar = tqdm(total=len(features), desc=split, unit="row", leave=False, disable=None, mininterval=1.0)
-        with bar:
-            for rows, outputs in zip(plan.rows, self.predictor.run(dataset, len(plan.rows))):
-                real = rows >= 0
-                for name, values in outputs.items():
-                    column = collected.setdefault(name, [None] * len(features))
-                    for row, value in zip(rows[real], values[real]):
-                        column[row] = value[: features.lengths[row]] if name in self.task.token_outputs else value
-                bar.update(int(real.sum()))
-        return features, collected
 
     def _features(self, split, training):
         def make():
@@ -359,34 +314,30 @@ class FineTuningRun:
                 "max_seq_length": self.task.max_seq_length, **self.task.describe()})
 
     def _start_settings(self):
-        """What to start from: where nothing is trained, the finished run, or all runs of an ensemble."""
+        """What to start from: where nothing is trained, the run in --output_dir if there is one, as in the release, or
+        --init_checkpoint; or all runs of an ensemble."""
         settings = self.settings
         output_dir = settings.loop.output_dir
         if settings.ensemble:
             if settings.do_train:
                 raise BertError("--ensemble averages finished runs: give it with --do_eval or --do_predict alone.")
             return [dataclasses.replace(settings.start, init_checkpoint=member) for member in settings.ensemble]
-        if settings.do_train or settings.start.init_checkpoint:
+        if settings.do_train:
             return [settings.start]
-        if not tf.io.gfile.exists(os.path.join(output_dir, "bert_config.json")):
+        if not run_directory.holds_weights(output_dir):
+            if settings.start.init_checkpoint:
+                return [settings.start]
             raise BertError(f"{output_dir}: holds no trained model. Train first (--do_train=true), or give "
                             f"--init_checkpoint.")
         return [dataclasses.replace(settings.start, init_checkpoint=output_dir)]
 
-    def _tokenizer(self):
-        path = self.start.vocab_file
-        if not path:
-            raise BertError("Which vocabulary? Give --vocab_file: there is no vocab.txt beside the checkpoint.")
-        vocabulary = Vocabulary.from_file(path)
-        if vocabulary.size > self.start.config.vocab_size:
-            raise BertError(f"{path} has {vocabulary.size} word pieces, the model {self.start.config.vocab_size} "
-                            f"({self.start.config_file}).")
-        return path, Tokenizer(vocabulary, self.start.do_lower_case)
-
-    def _check_sizes(self):
-        positions = self.config.max_position_embeddings
-        if self.task.max_seq_length > positions:
-            raise BertError(f"--max_seq_length={self.task.max_seq_length} is over the model's {positions} positions.")
+    def _check_batches(self):
+        settings, placement = self.settings, self.placement
+        if settings.do_train:
+            placement.check_batch(settings.train_batch_size, "train_batch_size",
+                                  settings.optimization.gradient_accumulation_steps)
+        placement.check_batch(settings.eval_batch_size, "eval_batch_size")
+        placement.check_batch(settings.predict_batch_size, "predict_batch_size")
 
     def _decisive_settings(self, optimization):
         """What decides the weights a run ends with, for run.json."""

@@ -126,7 +126,8 @@ def _table(runs):
     rows = [[*names, f"{metric}: mean", "std", "min", "max", "runs", ""]]
     for key, scores in groups.items():
         spread = statistics.stdev(scores) if len(scores) > 1 else math.nan
-        numbers = [f"{number:.4f}" for number in (means[key], spread, min(scores), max(scores))]
+        figures = (means[key], spread, min(scores), max(scores))
+        numbers = ["-" if math.isnan(number) else f"{number:.4f}" for number in figures]
         rows.append([*key, *numbers, str(len(scores)), "best" if key == best else ""])
     widths = [max(map(len, column)) for column in zip(*rows)]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)

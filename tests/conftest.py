@@ -74,3 +74,22 @@ def write_records(path, arrays):
 def tiny_records(tmp_path):
     """Path of 64 records, 16 positions, 3 predictions, vocabulary 100."""
     return write_records(tmp_path / "tiny.tfrecord", tiny_arrays())
+
+
+WORDS = [f"w{number}" for number in range(90)]
+
+
+@pytest.fixture(scope="session")
+def tiny_release(tmp_path_factory):
+    """Folder laid out as a release: a tiny model of random weights, a vocabulary of w0 to w89."""
+    from modeling.checkpoints import google
+    from modeling.config import BertConfig
+    from modeling.models import PretrainingModel, named_variables
+
+    folder = tmp_path_factory.mktemp("release")
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
+    config = BertConfig.from_dict({**TINY_CONFIG, "initializer_range": 0.2})
+    config.to_json_file(str(folder / "bert_config.json"))
+    values = {name: variable.numpy() for name, variable in named_variables(PretrainingModel(config)).items()}
+    google.write(str(folder / "bert_model.ckpt"), values)
+    return folder

@@ -33,6 +33,11 @@ class BestModel:
         """The best evaluation, the first of equals; None before any."""
         return max(self.evaluations, key=lambda each: each[self.metric], default=None)
 
+    def at(self, step):
+        """Figures of the evaluation at a step, or None."""
+        found = [each for each in self.evaluations if each["step"] == step]
+        return {name: value for name, value in found[0].items() if name != "step"} if found else None
+
     @property
     def prefix(self):
         """Checkpoint of the best weights."""

@@ -107,7 +107,9 @@ class PretrainingRun:
         self._check_manifest()
         self.vocab_file = self._vocab_file()
         self.placement = strategy.create(settings.hardware)
-        self._check_batches()
+        self.placement.check_batch(settings.train_batch_size, "train_batch_size",
+                                   settings.optimization.gradient_accumulation_steps)
+        self.placement.check_batch(settings.eval_batch_size, "eval_batch_size")
         self.directory = run_directory.RunDirectory(
             settings.loop.output_dir, settings.loop.keep_checkpoint_max, self.placement.is_chief)
         with self.placement.strategy.scope():
@@ -215,10 +217,7 @@ class PretrainingRun:
         config = self.start.config
         # A left-to-right model stays one when it is read back from its final_model.
         config = config.replace(causal=config.causal or settings.causal)
-        if settings.max_seq_length > config.max_position_embeddings:
-            raise BertError(
-                f"--max_seq_length={settings.max_seq_length} is over max_position_embeddings, "
-                f"{config.max_position_embeddings}, in {self.start.config_file}.")
+        self.start.check_length(settings.max_seq_length)
         return config
 
     def _source(self, patterns, flag, schema):
@@ -243,16 +242,6 @@ class PretrainingRun:
         if not self.settings.start.vocab_file and noted and tf.io.gfile.exists(noted):
             return noted
         return self.start.vocab_file
-
-    def _check_batches(self):
-        settings, replicas = self.settings, self.placement.num_replicas
-        parts = replicas * settings.optimization.gradient_accumulation_steps
-        if settings.train_batch_size % parts:
-            raise BertError(
-                f"--train_batch_size={settings.train_batch_size} does not divide into {replicas} replicas of "
-                f"{settings.optimization.gradient_accumulation_steps} micro-batches each.")
-        if settings.eval_batch_size % replicas:
-            raise BertError(f"--eval_batch_size={settings.eval_batch_size} does not divide by {replicas} replicas.")
 
     def _decisive_settings(self):
         """What decides the weights a run ends with, for run.json."""

@@ -140,6 +140,12 @@ class RunDirectory:
         return folder
 
 
+def holds_weights(folder):
+    """Whether a folder is that of a run that has saved or finished."""
+    final = os.path.join(folder, "final_model", "bert_model.ckpt.index")
+    return tf.io.gfile.exists(final) or bool(RunDirectory(folder, writable=False).checkpoints())
+
+
 def assign(variables, reader, prefix):
     """Assigns variables from a checkpoint by name; all are read before the first is changed.
 

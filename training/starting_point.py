@@ -50,6 +50,13 @@ class StartingPoint:
                             f"({place}). Leave the flag out.")
         return asked if asked is not None else True if said is None else said
 
+    def check_length(self, max_seq_length):
+        """Raises BertError where sequences may be longer than the model's positions."""
+        positions = self.config.max_position_embeddings
+        if max_seq_length > positions:
+            raise BertError(f"--max_seq_length={max_seq_length} is over the model's {positions} positions "
+                            f"(max_position_embeddings in {self.config_file}).")
+
     @property
     def vocab_file(self):
         """--vocab_file, or the vocab.txt beside the checkpoint or the configuration; None where there is none."""

@@ -47,6 +47,19 @@ class Placement:
             return True
         return resolver.task_type == "chief" or (not self._has_chief_job() and resolver.task_id == 0)
 
+    def check_batch(self, size, flag, parts=1):
+        """Raises BertError where a batch does not divide into every replica's micro-batches.
+
+        Args:
+            size: rows of a batch, over all devices.
+            flag: the flag that says so.
+            parts: micro-batches of a replica.
+        """
+        if size % (self.num_replicas * parts):
+            raise BertError(f"--{flag}={size} does not divide into {self.num_replicas} replica"
+                            f"{'s' if self.num_replicas > 1 else ''} of {parts} micro-batch{'es' if parts > 1 else ''} "
+                            f"each{' (--gradient_accumulation_steps)' if parts > 1 else ''}.")
+
     def _has_chief_job(self):
         return "chief" in self.strategy.cluster_resolver.cluster_spec().as_dict()
 

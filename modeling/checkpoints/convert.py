@@ -2,11 +2,13 @@
 
 import dataclasses
 import os
-import re
+
+import tensorflow as tf
 
 from foundation import files
 from foundation.errors import BertError
 from modeling.checkpoints import google, huggingface, keras_weights, load
+from modeling.checkpoints.sizes import check_sizes
 from modeling.config import BertConfig
 
 FORMATS = ("google", "huggingface", "keras")
@@ -62,7 +64,8 @@ def convert(source, folder, target_format, config_file=None, vocab_file=None, do
     if do_lower_case is None:
         do_lower_case = checkpoint.lower_case() if config.do_lower_case is None else config.do_lower_case
     config = config.replace(do_lower_case=do_lower_case)
-    _check_sizes(checkpoint, config)
+    check_sizes(checkpoint.path, checkpoint.reader.shapes, config)
+    _check_folder(folder)
     tokens = _vocabulary(checkpoint, vocab_file, config)
     reader = checkpoint.reader
     left_out = list(getattr(reader, "unknown", ()))
@@ -84,20 +87,10 @@ def convert(source, folder, target_format, config_file=None, vocab_file=None, do
     return Conversion(checkpoint.path, checkpoint.format, target_format, folder, total - len(left_out), tuple(left_out))
 
 
-def _check_sizes(checkpoint, config):
-    """Refuses a configuration that is not that of the weights, beside which it would be written."""
-    shapes, hidden = checkpoint.reader.shapes, config.hidden_size
-    rows = {"word": config.vocab_size, "position": config.max_position_embeddings, "token_type": config.type_vocab_size}
-    sizes = {f"bert/embeddings/{kind}_embeddings": [count, hidden] for kind, count in rows.items()}
-    sizes["bert/encoder/layer_0/intermediate/dense/kernel"] = [hidden, config.intermediate_size]
-    for name, size in sizes.items():
-        if name in shapes and list(shapes[name]) != size:
-            raise BertError(f"{checkpoint.path}: {name} has the shape {list(shapes[name])}, the configuration says "
-                            f"{size}.")
-    layers = {found[1] for name in shapes if (found := re.match(r"bert/encoder/layer_(\d+)/", name))}
-    if len(layers) != config.num_hidden_layers:
-        raise BertError(f"{checkpoint.path}: has {len(layers)} layers, the configuration says "
-                        f"{config.num_hidden_layers} (num_hidden_layers).")
+def _check_folder(folder):
+    """Refuses a folder with something in it: files of two models side by side would be taken for one."""
+    if tf.io.gfile.exists(folder) and (not tf.io.gfile.isdir(folder) or tf.io.gfile.listdir(folder)):
+        raise BertError(f"{folder}: is there and not empty. Name a new folder (--output).")
 
 
 def _vocabulary(checkpoint, vocab_file, config):

@@ -28,6 +28,7 @@ from modeling.checkpoints.huggingface_folder import (
     vocabulary_of,
     write_tokenizer,
 )
+from modeling.checkpoints.sizes import check_sizes
 
 __all__ = ["Reader", "Written", "config_from_json", "config_to_json", "config_values", "labels_of", "lower_case_of",
            "read", "vocabulary_of", "write"]
@@ -134,7 +135,7 @@ def write(folder, values, config, tokens=None, do_lower_case=None, labels=None):
     if missing:
         raise BertError(f"{folder}: {architecture} needs {missing[0]}, which the checkpoint does not hold"
                         f"{f' ({len(missing)} are missing)' if len(missing) > 1 else ''}.")
-    _check_sizes(folder, values, held, config)
+    check_sizes(folder, {name: _shape(values, names.Pair("", name)) for name in held}, config)
     labels = _labels(folder, architecture, values, labels)
     files.make_folder(folder)
     _write_tensors(os.path.join(folder, WEIGHTS), {pair.theirs: (pair, _shape(values, pair)) for pair in pairs}, get)
@@ -143,20 +144,6 @@ def write(folder, values, config, tokens=None, do_lower_case=None, labels=None):
     files.write_json(os.path.join(folder, CONFIG), config_to_json(config, architecture, labels))
     written = {pair.ours for pair in pairs}
     return Written(architecture, tuple(name for name in known if name not in written))
-
-
-def _check_sizes(folder, values, held, config):
-    """Refuses what `from_pretrained` would: weights of other sizes than the configuration written beside them."""
-    layers, hidden = config.num_hidden_layers, config.hidden_size
-    rows = {"word": config.vocab_size, "position": config.max_position_embeddings, "token_type": config.type_vocab_size}
-    sizes = {f"bert/embeddings/{kind}_embeddings": [count, hidden] for kind, count in rows.items()}
-    if layers:
-        sizes["bert/encoder/layer_0/intermediate/dense/kernel"] = [hidden, config.intermediate_size]
-    for name, size in sizes.items():
-        if (there := _shape(values, names.Pair("", name))) != size:
-            raise BertError(f"{folder}: {name} has the shape {there}, the configuration says {size}.")
-    if f"bert/encoder/layer_{layers}/output/dense/kernel" in held:
-        raise BertError(f"{folder}: the checkpoint has more than the configuration's {layers} layers.")
 
 
 def _labels(folder, architecture, values, labels):

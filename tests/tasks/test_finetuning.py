@@ -10,24 +10,17 @@ import pytest
 from foundation.errors import BertError
 from modeling.checkpoints import google, load
 from modeling.config import BertConfig
-from modeling.models import PretrainingModel, QuestionAnsweringModel, named_variables
+from modeling.models import QuestionAnsweringModel, named_variables
 from tasks import finetuning
-from tests.conftest import TINY_CONFIG
+from tests.conftest import WORDS
 from tests.tasks.finetuning_process import run, settings
 from training import reporting
-
-WORDS = [f"w{number}" for number in range(90)]
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A folder with a vocabulary, a released checkpoint and sentences whose label says which words they are made of."""
+    """A folder with sentences whose label says which words they are made of."""
     folder = tmp_path_factory.mktemp("data")
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
-    config = BertConfig.from_dict({**TINY_CONFIG, "initializer_range": 0.2})
-    config.to_json_file(str(folder / "bert_config.json"))
-    values = {name: variable.numpy() for name, variable in named_variables(PretrainingModel(config)).items()}
-    google.write(str(folder / "bert_model.ckpt"), values)
     rng = np.random.default_rng(0)
     for split, rows in (("train", 64), ("dev", 24), ("test", 10)):
         lines = ["text\tlabel"] if split != "test" else ["text"]
@@ -45,8 +38,8 @@ def task(data):
 
 
 @pytest.fixture(scope="module")
-def start(data):
-    return {"init_checkpoint": str(data / "bert_model.ckpt")}
+def start(tiny_release):
+    return {"init_checkpoint": str(tiny_release / "bert_model.ckpt")}
 
 
 @pytest.fixture(scope="module")
@@ -134,13 +127,13 @@ def test_early_stop_ends_a_run_that_gets_no_better_and_stays_ended(task, start, 
     assert [each["step"] for each in json.loads((tmp_path / "evaluations.json").read_text())] == steps
 
 
-def test_head_of_another_task_is_dropped_and_said_so(data, task, tmp_path, capsys):
-    config = BertConfig.from_json_file(str(data / "bert_config.json"))
+def test_head_of_another_task_is_dropped_and_said_so(tiny_release, task, tmp_path, capsys):
+    config = BertConfig.from_json_file(str(tiny_release / "bert_config.json"))
     values = {name: variable.numpy() for name, variable in named_variables(QuestionAnsweringModel(config)).items()}
     google.write(str(tmp_path / "first/bert_model.ckpt"), values)
     config.to_json_file(str(tmp_path / "first/bert_config.json"))
     run(task, settings(tmp_path / "second", num_train_epochs=0.2, start={
-        "init_checkpoint": str(tmp_path / "first"), "vocab_file": str(data / "vocab.txt")}))
+        "init_checkpoint": str(tmp_path / "first"), "vocab_file": str(tiny_release / "vocab.txt")}))
     printed = capsys.readouterr().out
     assert "unused: cls/squad/output_bias, cls/squad/output_weights" in printed
     assert "at initial values: output_weights, output_bias" in printed
@@ -168,15 +161,49 @@ def test_sequence_longer_than_the_model_is_refused(task, start, tmp_path):
         run({**task, "max_seq_length": 64}, settings(tmp_path, start=start))
 
 
+@pytest.mark.parametrize(("parts", "message"), [
+    (3, r"--train_batch_size=8 does not divide into 1 replica of 3 micro-batches each"), (4, None)])
+def test_batch_is_cut_into_micro_batches_where_it_divides(task, start, tmp_path, parts, message):
+    values = settings(tmp_path / "cut", start=start, optimization={"gradient_accumulation_steps": parts})
+    if message:
+        with pytest.raises(BertError, match=message):
+            run(task, values)
+        return
+    run(task, values)
+    run(task, settings(tmp_path / "whole", start=start))
+    one, other = (load.find(str(tmp_path / name)).reader for name in ("whole", "cut"))
+    for name in one.names:
+        np.testing.assert_allclose(one.get(name), other.get(name), atol=1e-4)
+
+
+def test_finished_run_goes_before_the_checkpoint_it_started_from(trained, task, start):
+    folder, _ = trained
+    before = (folder / "test_results.tsv").read_text()
+    run(task, settings(folder, start=start, do_train=False, do_predict=True))
+    assert (folder / "test_results.tsv").read_text() == before
+
+
+def test_deterministic_runs_predict_the_same_bits(task, start, tmp_path):
+    results = []
+    for name in ("one", "two"):
+        values = settings(tmp_path / name, start=start, do_predict=True, hardware={"deterministic": True})
+        told = json.dumps({"task": task, "settings": values})
+        done = subprocess.run([sys.executable, "-m", "tests.tasks.finetuning_process", told, "1"],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        results.append((tmp_path / name / "test_results.tsv").read_text())
+    assert results[0] == results[1]
+
+
 def test_mistake_in_test_data_is_told_before_training(task, start, tmp_path):
     with pytest.raises(BertError, match="no such file"):
         run({**task, "test_file": str(tmp_path / "gone.tsv")}, settings(tmp_path / "run", start=start, do_predict=True))
     assert not list(tmp_path.glob("run/model.ckpt*"))
 
 
-def test_vocabulary_that_is_missing_or_too_large_is_refused(data, task, tmp_path):
-    config, larger = str(data / "bert_config.json"), tmp_path / "vocab.txt"
-    larger.write_text((data / "vocab.txt").read_text() + "".join(f"more{number}\n" for number in range(10)))
+def test_vocabulary_that_is_missing_or_too_large_is_refused(tiny_release, task, tmp_path):
+    config, larger = str(tiny_release / "bert_config.json"), tmp_path / "vocab.txt"
+    larger.write_text((tiny_release / "vocab.txt").read_text() + "".join(f"more{number}\n" for number in range(10)))
     (tmp_path / "alone").mkdir()
     BertConfig.from_json_file(config).to_json_file(str(tmp_path / "alone/bert_config.json"))
     with pytest.raises(BertError, match="Which vocabulary\\? Give --vocab_file"):

@@ -105,12 +105,13 @@ def test_task_heads_go_from_any_format_to_any_bit_for_bit(tmp_path, task):
     # Hugging Face's classes for answers and tokens have no pooler.
     pooler = [name for name in expected if "/pooler/" in name] if task in ("answers", "tokens") else []
     for before, after in PAIRS:
-        first = convert.convert(str(tmp_path / "fine_tuned"), str(tmp_path / before), before)
-        done = convert.convert(str(tmp_path / before), str(tmp_path / f"{before}-{after}"), after)
+        between = tmp_path / f"to_{after}" / before
+        first = convert.convert(str(tmp_path / "fine_tuned"), str(between), before)
+        done = convert.convert(str(between), str(tmp_path / f"{before}-{after}"), after)
         lost = pooler if "huggingface" in (before, after) else []
         assert sorted((*first.left_out, *done.left_out)) == lost
         assert_bit_for_bit(tensors(tmp_path / f"{before}-{after}"), expected, lost)
-    config = json.loads((tmp_path / "huggingface/config.json").read_text())
+    config = json.loads((tmp_path / "to_google/huggingface/config.json").read_text())
     assert config["architectures"] == [architecture] and head in expected
 
 
@@ -129,9 +130,16 @@ def test_gelu_epsilon_segments_and_casing_travel_through_every_conversion(tmp_pa
 
 def test_gelu_has_hugging_face_s_name_there(tmp_path):
     for act, theirs in (("gelu", "gelu_new"), ("gelu_erf", "gelu")):
-        source = release(tmp_path / act, CONFIG.replace(hidden_act=act))
-        convert.convert(source, str(tmp_path / theirs), "huggingface")
-        assert json.loads((tmp_path / theirs / "config.json").read_text())["hidden_act"] == theirs
+        source = release(tmp_path / "from" / act, CONFIG.replace(hidden_act=act))
+        convert.convert(source, str(tmp_path / "to" / theirs), "huggingface")
+        assert json.loads((tmp_path / "to" / theirs / "config.json").read_text())["hidden_act"] == theirs
+
+
+def test_folder_with_something_in_it_is_not_written_to(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/notes.txt").write_text("mine")
+    with pytest.raises(BertError, match="full: is there and not empty"):
+        convert.convert(release(tmp_path / "x", CONFIG), str(tmp_path / "full"), "google")
 
 
 def test_left_to_right_model_stays_one(tmp_path):

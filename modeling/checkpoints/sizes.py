@@ -1,0 +1,29 @@
+"""Do weights and a configuration belong together?"""
+
+import re
+
+from foundation.errors import BertError
+
+
+def check_sizes(place, shapes, config):
+    """Refuses a configuration that is not that of the weights.
+
+    Args:
+        place: path that a message names.
+        shapes: dict, the release's names to shapes; what is missing is passed over.
+        config: BertConfig.
+
+    Raises:
+        BertError: names the first tensor that differs with both shapes, or both numbers of layers.
+    """
+    hidden = config.hidden_size
+    rows = {"word": config.vocab_size, "position": config.max_position_embeddings, "token_type": config.type_vocab_size}
+    sizes = {f"bert/embeddings/{kind}_embeddings": [count, hidden] for kind, count in rows.items()}
+    sizes["bert/encoder/layer_0/intermediate/dense/kernel"] = [hidden, config.intermediate_size]
+    for name, size in sizes.items():
+        if name in shapes and list(shapes[name]) != size:
+            raise BertError(f"{place}: {name} has the shape {list(shapes[name])}, the configuration says {size}.")
+    layers = {found[1] for name in shapes if (found := re.match(r"bert/encoder/layer_(\d+)/", name))}
+    if len(layers) != config.num_hidden_layers:
+        raise BertError(f"{place}: has {len(layers)} layers, the configuration says {config.num_hidden_layers} "
+                        f"(num_hidden_layers).")
