@@ -11,7 +11,7 @@ CORPUS ?=
 help:            ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 16
 
-demo: $(VENV)/.run  ## Raw text in, a small pre-trained BERT out, in under 5 minutes; CORPUS=folder takes your own text
+demo: $(VENV)/.run  ## Raw text in, a small BERT out, pre-trained and fine-tuned; CORPUS=folder takes your own text
 	$(RUN) -m demo.run --output_dir=$(DEMO_OUTPUT) $(if $(CORPUS),--corpus=$(CORPUS))
 
 test: $(VENV)/.test  ## The tests, in parallel
