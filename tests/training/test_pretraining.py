@@ -140,7 +140,7 @@ def test_loss_that_is_not_finite_stops_with_step_and_batch(tiny_config, tiny_rec
     ({"max_seq_length": 20}, "input_ids has 16 values and --max_seq_length is 20"),
     ({"max_predictions_per_seq": 5}, "has 3 values and --max_predictions_per_seq is 5"),
     ({"train_batch_size": 7, "optimization": {"gradient_accumulation_steps": 2}},
-     "--train_batch_size=7 does not divide into 1 replicas of 2 micro-batches"),
+     "--train_batch_size=7 does not divide into 1 replica of 2 micro-batches each"),
     ({"do_train": False}, "Nothing to do"),
     ({"do_train": False, "do_eval": True}, "holds no checkpoint to evaluate"),
     ({"keep_optimizer": True}, "--keep_optimizer needs --init_checkpoint"),
@@ -157,7 +157,7 @@ def test_mistake_is_told_in_one_line(tiny_config, tiny_records, tmp_path, change
 
 def test_sequences_over_the_model_s_positions_are_refused(tiny_config, tmp_path):
     long = write_records(tmp_path / "long.tfrecord", tiny_arrays(seq=40))
-    with pytest.raises(BertError, match="--max_seq_length=40 is over max_position_embeddings, 32"):
+    with pytest.raises(BertError, match=r"--max_seq_length=40 is over the model's 32 positions \(max_position_embeddings in "):
         run(tiny_config, long, tmp_path / "run", max_seq_length=40)
 
 
