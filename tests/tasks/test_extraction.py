@@ -180,7 +180,7 @@ def test_mistakes_are_named_and_leave_no_file(extract, tmp_path):
     assert error(lambda: extract(raw=b"one\ntwo \xff\n")) == (
         f"{tmp_path}/in.txt, line 2: byte 8 is not UTF-8 (0xff). Re-encode the file.")
     assert error(lambda: extract(raw=b"")) == f"{tmp_path}/in.txt: empty. It holds a sequence a line."
-    assert error(lambda: extract(max_seq_length=64)).startswith("--max_seq_length=64 is over the model's 32 positions (")
+    assert error(lambda: extract(max_seq_length=64)).startswith("--max_seq_length=64 is over the model's")
     assert error(lambda: extract(input_file=f"{tmp_path}/none.txt")) == (
         f"{tmp_path}/none.txt: no such file (--input_file).")
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
