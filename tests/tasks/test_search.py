@@ -56,7 +56,7 @@ def test_the_table_gives_mean_and_spread_over_the_seeds(tmp_path):
 
 def test_one_seed_has_no_spread(tmp_path):
     grid = {"learning_rate": ("1e-05",), "random_seed": ("1",)}
-    assert search.run(settings(tmp_path / "s", grid=grid)).table.splitlines()[1].split()[2] == "nan"
+    assert search.run(settings(tmp_path / "s", grid=grid)).table.splitlines()[1].split()[2] == "-"
 
 
 def test_finished_runs_are_not_made_again_and_more_values_make_only_the_new_ones(tmp_path, capsys):
