@@ -19,7 +19,8 @@ def tokenizer_of(start):
     """
     path = start.vocab_file
     if not path:
-        raise BertError("Which vocabulary? Give --vocab_file: there is no vocab.txt beside the checkpoint.")
+        raise BertError("Which vocabulary? Give --vocab_file: there is no vocab.txt beside the checkpoint "
+                        "(convert_checkpoint.py makes one of a tokenizer.json).")
     vocabulary = Vocabulary.from_file(path)
     if vocabulary.size > start.config.vocab_size:
         raise BertError(f"{path} has {vocabulary.size} word pieces, the model {start.config.vocab_size} "

@@ -235,6 +235,11 @@ class PretrainingRun:
         if size > self.config.vocab_size:
             raise BertError(f"{file} was made with a vocabulary of {size}; vocab_size in "
                             f"{self.start.config_file} is {self.config.vocab_size}.")
+        theirs = self.start.checkpoint.vocab_file if self.start.checkpoint else None
+        made_with = noted.get("vocabulary", {}).get("sha256")
+        if theirs and made_with and made_with != files.sha256(theirs):
+            print(f"warning: {file} was made with another vocabulary than {theirs}, the checkpoint's: its words are "
+                  f"not the model's.", flush=True)
 
     def _vocab_file(self):
         """--vocab_file, or that of the records' manifest, or the one beside configuration or initial checkpoint."""

@@ -206,7 +206,7 @@ def test_vocabulary_that_is_missing_or_too_large_is_refused(tiny_release, task, 
     larger.write_text((tiny_release / "vocab.txt").read_text() + "".join(f"more{number}\n" for number in range(10)))
     (tmp_path / "alone").mkdir()
     BertConfig.from_json_file(config).to_json_file(str(tmp_path / "alone/bert_config.json"))
-    with pytest.raises(BertError, match="Which vocabulary\\? Give --vocab_file"):
+    with pytest.raises(BertError, match=r"Which vocabulary\? Give --vocab_file"):
         run(task, settings(tmp_path / "run", start={"bert_config_file": str(tmp_path / "alone/bert_config.json")}))
     with pytest.raises(BertError, match="has 105 word pieces, the model 100"):
         run(task, settings(tmp_path / "run", start={"bert_config_file": config, "vocab_file": str(larger)}))

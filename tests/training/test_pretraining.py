@@ -1,6 +1,7 @@
 """Pre-training as a whole: it learns, starts from checkpoints, evaluates, and refuses bad input in one line."""
 
 import dataclasses
+import hashlib
 import json
 import shutil
 
@@ -221,3 +222,14 @@ def test_settings_survive_their_way_from_flags():
     assert (made.do_train, made.optimization.num_train_steps, made.optimization.num_warmup_steps) == (True, 7, 10000)
     assert (made.hardware.precision, made.loop.save_checkpoints_steps, made.loop.output_dir) == ("float32", 3, "o")
     assert (made.train_batch_size, made.eval_batch_size, made.max_eval_steps) == (32, 8, 100)
+
+
+def test_records_of_another_vocabulary_than_the_checkpoint_s_are_warned_of(
+        tiny_release, tiny_config, tiny_records, tmp_path, capsys):
+    beside = tmp_path / "tiny.tfrecord.manifest.json"
+    for digest, warned in ((hashlib.sha256((tiny_release / "vocab.txt").read_bytes()).hexdigest(), False),
+                           ("0" * 64, True)):
+        beside.write_text(json.dumps({"vocabulary": {"size": 95, "sha256": digest}}))
+        run(tiny_config, tiny_records, tmp_path / str(warned), init_checkpoint=str(tiny_release), do_train=False,
+            do_eval=True)
+        assert ("made with another vocabulary" in capsys.readouterr().out) == warned
