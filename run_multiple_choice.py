@@ -11,41 +11,31 @@ SWAG and CODAH by name, and tables of one's own, of any number of choices:
     python run_multiple_choice.py --do_predict=true --test_file=new.csv --output_dir=/models/exam
 """
 
-import dataclasses
-
 from absl import flags
 
 from foundation import command
-from tasks import finetuning, multiple_choice, tabular
+from tasks import data_flags, finetuning, multiple_choice
 from training import flags as training_flags
 
 training_flags.define_finetuning()
 flags.adopt_module_key_flags(training_flags)  # --help shows them too
 flags.DEFINE_string("task_name", None, "swag, codah; or custom: your own files, by the flags below.")
-flags.DEFINE_string("data_dir", None, "Folder of the data set's files: SWAG's train.csv, val.csv and test.csv, or "
-                    "CODAH's train.tsv, dev.tsv and test.tsv.")
-flags.DEFINE_string("train_file", None, "Your own training set (TSV, CSV or JSONL); also in place of a data set's.")
-flags.DEFINE_string("dev_file", None, "Your own dev set; also in place of a data set's.")
-flags.DEFINE_string("test_file", None, "Your own questions to answer; also in place of a data set's test set.")
+data_flags.define_files("Folder of the data set's files: SWAG's train.csv, val.csv and test.csv, or CODAH's train.tsv, "
+                        "dev.tsv and test.tsv.")
+data_flags.define_table()
+flags.adopt_module_key_flags(data_flags)
 flags.DEFINE_list("prompt_columns", None, "Columns of the prompt, joined by spaces. A column is its name, its number "
                   "from 1, or its key in JSON.")
 flags.DEFINE_list("choice_columns", None, "Columns of the choices.")
 flags.DEFINE_string("choice_prefix_column", None, "Column of what stands before each choice, as SWAG's sent2.")
-flags.DEFINE_string("label_column", None, "Column of the right choice.")
 flags.DEFINE_list("labels", None, "What the label column says for each choice, in order; 0, 1, ... where not given.")
-flags.DEFINE_bool("header", None, "The first line names the columns; true where not given, or as the data set has it.")
-flags.DEFINE_enum("file_format", "auto", tabular.FORMATS, "How files are written. auto: by the ending of the name.")
-flags.DEFINE_bool("quoting", None, "Fields may stand in quotes; true in CSV and false in TSV where not given.")
 
 
 def main(_):
     """Flags to a task and settings to one call."""
     values = flags.FLAGS
-    if not values.do_train:
-        training_flags.recall(values, finetuning.description(values.output_dir))
-    names = [field.name for field in dataclasses.fields(multiple_choice.MultipleChoiceSettings)]
-    settings = multiple_choice.MultipleChoiceSettings(**{name: values[name].value for name in names})
-    print(finetuning.run(multiple_choice.MultipleChoiceTask(settings), training_flags.finetuning(values)).summary())
+    task = multiple_choice.MultipleChoiceTask(data_flags.settings(multiple_choice.MultipleChoiceSettings, values))
+    print(finetuning.run(task, training_flags.finetuning(values)).summary())
 
 
 if __name__ == "__main__":

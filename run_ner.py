@@ -12,13 +12,11 @@ A line is a word, other columns if any, and its tag (BIO or IOB1), by tabs or by
         --output_dir=/models/ner_features
 """
 
-import dataclasses
-
 from absl import flags
 
 from foundation import command
 from modeling import feature_tagger
-from tasks import finetuning, ner
+from tasks import data_flags, finetuning, ner
 from training import flags as training_flags
 
 # A BiLSTM that begins at random learns too little at the rate that suits a pre-trained model.
@@ -26,11 +24,9 @@ FEATURE_BASED_LEARNING_RATE = 1e-3
 
 training_flags.define_finetuning()
 flags.adopt_module_key_flags(training_flags)  # --help shows them too
-flags.DEFINE_string("data_dir", None, "Folder with train.txt, dev.txt (or valid.txt) and test.txt, or CoNLL-2003's "
-                    "eng.train, eng.testa and eng.testb.")
-flags.DEFINE_string("train_file", None, "Training set, in place of the one in --data_dir.")
-flags.DEFINE_string("dev_file", None, "Dev set, in place of the one in --data_dir.")
-flags.DEFINE_string("test_file", None, "Sentences to predict, in place of those in --data_dir.")
+data_flags.define_files("Folder with train.txt, dev.txt (or valid.txt) and test.txt, or CoNLL-2003's eng.train, "
+                        "eng.testa and eng.testb.")
+flags.adopt_module_key_flags(data_flags)
 flags.DEFINE_list("labels", None, "The tags, O with them, in the order of their ids; those of the training set where "
                   "not given.")
 flags.DEFINE_enum("tag_scheme", "auto", ("auto", "bio", "iob1"), "How tags are written: bio begins each entity with "
@@ -45,12 +41,9 @@ flags.DEFINE_integer("lstm_size", 768, "Units of the BiLSTM in each direction, f
 def main(_):
     """Flags to a task and settings to one call."""
     values = flags.FLAGS
-    if not values.do_train:
-        training_flags.recall(values, finetuning.description(values.output_dir))
-    if values.feature_based and not values["learning_rate"].present:
+    settings = data_flags.settings(ner.NerSettings, values)
+    if settings.feature_based and not values["learning_rate"].present:
         values.learning_rate = FEATURE_BASED_LEARNING_RATE
-    names = [field.name for field in dataclasses.fields(ner.NerSettings)]
-    settings = ner.NerSettings(**{name: values[name].value for name in names})
     print(finetuning.run(ner.NerTask(settings), training_flags.finetuning(values)).summary())
 
 

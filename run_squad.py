@@ -7,12 +7,10 @@
 SQuAD 2.0 wants --version_2_with_negative=true. docs/fine_tuning.md has recipes and what to expect.
 """
 
-import dataclasses
-
 from absl import flags
 
 from foundation import command
-from tasks import finetuning, squad
+from tasks import data_flags, finetuning, squad
 from tasks.squad_answers import ANSWER_TEXTS
 from training import flags as training_flags
 
@@ -36,11 +34,8 @@ flags.DEFINE_bool("verbose_logging", False, "Kept for the release's commands; wi
 def main(_):
     """Flags to a task and settings to one call."""
     values = flags.FLAGS
-    if not values.do_train:
-        training_flags.recall(values, finetuning.description(values.output_dir))
-    names = [field.name for field in dataclasses.fields(squad.SquadSettings)]
-    settings = squad.SquadSettings(**{name: values[name].value for name in names})
-    print(finetuning.run(squad.SquadTask(settings), training_flags.finetuning(values)).summary())
+    task = squad.SquadTask(data_flags.settings(squad.SquadSettings, values))
+    print(finetuning.run(task, training_flags.finetuning(values)).summary())
 
 
 if __name__ == "__main__":

@@ -19,10 +19,9 @@ from absl import flags
 
 from data_prep import wordpiece_learner
 from data_prep.text_blocks import BLOCK_BYTES, TextReader
-from data_prep.workers import default_num_workers
 from foundation import command, files
 from foundation.errors import BertError
-from foundation.parallel import map_in_order
+from foundation.parallel import default_num_workers, map_in_order
 from tokenization.text_rules import TextRules
 from tokenization.vocabulary import CLS, MASK, PAD, SEP, UNK
 

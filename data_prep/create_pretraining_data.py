@@ -24,9 +24,10 @@ from absl import flags
 
 from data_prep import pretraining_job
 from data_prep.settings import CorpusSettings, InstanceSettings, parse_masking_mix
-from data_prep.workers import Workers, default_num_workers
+from data_prep.workers import Workers
 from foundation import command
 from foundation.errors import BertError
+from foundation.parallel import default_num_workers
 
 FLAGS = flags.FLAGS
 

@@ -19,10 +19,9 @@ from absl import flags
 
 from data_prep.sentence_rules import SentenceSplitter
 from data_prep.text_blocks import BLOCK_BYTES, TextReader
-from data_prep.workers import default_num_workers
 from foundation import command, files
 from foundation.errors import BertError
-from foundation.parallel import map_in_order
+from foundation.parallel import default_num_workers, map_in_order
 
 # Lines of a wrapped file seldom exceed this many characters; lines that are paragraphs do.
 _WRAPPED_AT_MOST = 100

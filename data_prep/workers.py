@@ -29,11 +29,6 @@ from foundation.errors import BertError
 _ROOT = str(pathlib.Path(__file__).resolve().parent.parent)
 
 
-def default_num_workers():
-    """The processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Workers:
     """Runs units of work.
 

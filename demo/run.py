@@ -13,11 +13,12 @@ from absl import flags
 
 from data_prep import build_vocab, pretraining_job
 from data_prep.settings import CorpusSettings, InstanceSettings
-from data_prep.workers import Workers, default_num_workers
+from data_prep.workers import Workers
 from demo import corpus, word_order
 from demo.fill_in import BlankFiller
 from foundation import command, files
 from foundation.errors import BertError
+from foundation.parallel import default_num_workers
 from modeling.config import PRESETS
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import Vocabulary

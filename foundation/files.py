@@ -74,6 +74,23 @@ def read_text(path):
         ) from None
 
 
+def read_lines_of_text(path):
+    """Reads a whole UTF-8 file of lines that people edit: a byte order mark is dropped.
+
+    Raises:
+        BertError: names line and byte of the first that is not UTF-8.
+    """
+    data = read_bytes(path)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # With a byte order mark in front, the codec counts from behind it; `object` is what it counted in.
+        before = error.object[: error.start]
+        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        raise BertError(f"{path}, line {line}, byte {column}: not UTF-8 (0x{error.object[error.start]:02x}). "
+                        "Re-encode the file.") from None
+
+
 def read_json(path):
     """Reads a JSON file. Raises BertError naming file, line and column of a mistake."""
     try:

@@ -13,6 +13,11 @@ from foundation.errors import BertError
 _ITEMS_WITHOUT_WORKERS = 8
 
 
+def default_num_workers():
+    """The processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def map_in_order(function, items, num_workers):
     """Maps a function over items with worker processes, the results in the order of the items.
 

@@ -8,6 +8,7 @@ from keras import ops
 from scipy import special
 
 from foundation import files
+from foundation.parallel import default_num_workers
 from modeling.models import ClassificationModel
 from tasks import glue, scores, sentences
 from tasks.classification_files import ClassificationFiles, ClassificationSettings
@@ -63,7 +64,7 @@ class ClassificationTask:
         first = [example.text_a for example in examples]
         second = [example.text_b for example in examples]
         tokens, row_splits = sentences.pair_features_of_many(
-            tokenizer, first, None if None in second else second, self.settings.max_seq_length, os.cpu_count() or 1)
+            tokenizer, first, None if None in second else second, self.settings.max_seq_length, default_num_workers())
         values = {}
         if examples and examples[0].label is not None:
             values["label_ids"] = self._truths(examples)

@@ -15,7 +15,7 @@ from foundation import files
 from foundation.errors import BertError
 from modeling.encoder import BertEncoder
 from tasks import batching, vector_files
-from tasks.features import Features
+from tasks.features import Features, runs
 from tasks.sentences import pair_features
 from tasks.tokenizers import tokenizer_of
 from training import strategy
@@ -201,7 +201,7 @@ class Extractor:
             batching.batches(features, plan, lengths_vary=not self.static_shapes))
         for rows, outputs in zip(plan.rows, self.predictor.run(dataset, len(plan.rows))):
             rows = rows[rows >= 0]
-            places = rows if pooled else _positions(features.row_splits, rows)
+            places = rows if pooled else runs(features.row_splits[rows], features.lengths[rows])
             sizes = features.lengths[rows]
             for name, values in outputs.items():
                 values = values[: len(rows)]
@@ -268,11 +268,3 @@ def _names(settings, config):
 
 def _different(layers):
     return tuple(dict.fromkeys(layers))
-
-
-
-def _positions(row_splits, rows):
-    """Where the tokens of some rows stand among all tokens, int64."""
-    lengths = row_splits[rows + 1] - row_splits[rows]
-    ends = np.cumsum(lengths)
-    return np.repeat(row_splits[rows] - (ends - lengths), lengths) + np.arange(ends[-1])

@@ -8,6 +8,19 @@ import numpy as np
 PADDING = {"token_labels": -1}
 
 
+def splits_of(lengths):
+    """Where rows of such lengths begin when they lie end to end, and where the last ends: int64 [rows + 1]."""
+    splits = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=splits[1:])
+    return splits
+
+
+def runs(begins, lengths):
+    """Indices begin, begin + 1, ... of each row, `length` of them, end to end: int64 [sum of lengths]."""
+    shift = np.repeat(begins - splits_of(lengths)[:-1], lengths)
+    return shift + np.arange(len(shift))
+
+
 @dataclasses.dataclass(frozen=True)
 class Features:
     """Rows of a data set: an example each, or a window or part of one.

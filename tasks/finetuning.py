@@ -4,6 +4,7 @@ The same strategies, precision, resume and reports as in pre-training; what diff
 """
 
 import dataclasses
+import math
 import os
 import time
 
@@ -220,9 +221,8 @@ class FineTuningRun:
             loaded = self._load_member(member)
             if self.placement.is_chief:
                 print(f"{member.checkpoint.path}: {len(loaded.read)} tensors read.", flush=True)
-        results = self.directory.join("evaluations.json")
-        evaluations = files.read_json(results) if tf.io.gfile.exists(results) else []
-        return max(evaluations, key=lambda each: each.get(self.task.metric, 0))["step"] if evaluations else 0
+        best = BestModel(self.directory, self.task.metric, first_step=math.inf).best
+        return best["step"] if best else 0
 
     def _load_member(self, member):
         loaded = member.load(self.model)

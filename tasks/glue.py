@@ -84,7 +84,6 @@ GLUE = {
 }
 
 
-
 def submission(labels, predictions, score_range=None):
     """A table of predictions as gluebenchmark.com takes it: a row's number from 0, and its label or score.
 

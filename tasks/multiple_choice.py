@@ -9,6 +9,7 @@ from scipy import special
 
 from foundation import files
 from foundation.errors import BertError
+from foundation.parallel import default_num_workers
 from modeling.models import MultipleChoiceModel
 from tasks import glue, scores, sentences, tabular
 from tasks.features import Features
@@ -126,7 +127,7 @@ class MultipleChoiceTask:
         prompts = [question.prompt for question in examples for _ in question.choices]
         choices = [choice for question in examples for choice in question.choices]
         tokens, row_splits = sentences.pair_features_of_many(
-            tokenizer, prompts, choices, self.max_seq_length, os.cpu_count() or 1)
+            tokenizer, prompts, choices, self.max_seq_length, default_num_workers())
         labels = [question.label for question in examples]
         values = {} if None in labels else {"label_ids": np.array(labels, np.int32)}
         return Features(tokens, row_splits, values, len(self.settings.choice_columns))

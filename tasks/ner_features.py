@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tasks.features import Features
+from tasks.features import Features, splits_of
 
 
 def build(sentences, tokenizer, labels, max_seq_length, document_context=False):
@@ -36,7 +36,7 @@ def build(sentences, tokenizer, labels, max_seq_length, document_context=False):
 
     own = begins[first], begins[last]
     window = _windows(begins, own, (begins[sentence_begins[sentence]], begins[sentence_ends[sentence]]), capacity)
-    row_splits = np.concatenate([[0], np.cumsum(window[1] - window[0] + 2)])
+    row_splits = splits_of(window[1] - window[0] + 2)
     lengths = np.diff(row_splits)
     # Which piece stands at each position; nonsense, but a valid index, at [CLS] and [SEP].
     at = np.arange(row_splits[-1]) - np.repeat(row_splits[:-1] + 1 - window[0], lengths)
@@ -67,7 +67,7 @@ def _pieces(sentences, tokenizer, most):
     if counts.max() > most:
         pieces = pieces[np.arange(len(pieces)) - np.repeat(np.cumsum(counts) - counts, counts) < most]
         counts = np.minimum(counts, most)
-    return pieces, np.concatenate([[0], np.cumsum(counts)])
+    return pieces, splits_of(counts)
 
 
 def _parts(begins, first, last, capacity):

@@ -50,7 +50,7 @@ def read(path):
     sentences, rows = [], []
     document = first = 0
     split = columns = None
-    for number, line in enumerate([*_text(path).split("\n"), ""], 1):
+    for number, line in enumerate([*files.read_lines_of_text(path).split("\n"), ""], 1):
         line = line.rstrip("\r")
         document_break = line.startswith(DOCUMENT_BREAK)
         if document_break or not line.strip():
@@ -69,17 +69,6 @@ def read(path):
     if not sentences:
         raise BertError(f"{path}: holds no words. A line is a word and its tag; an empty line ends a sentence.")
     return sentences
-
-
-def _text(path):
-    data = files.read_bytes(path)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # What a mark at the file's beginning takes is not counted by the error.
-        at = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
-        line = data.count(b"\n", 0, at) + 1
-        raise BertError(f"{path}, line {line}: not UTF-8 (0x{data[at]:02x}). Re-encode the file.") from None
 
 
 def _by_tabs(line):

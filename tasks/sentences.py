@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 
 from foundation import parallel
+from tasks.features import runs, splits_of
 
 # Characters of text in one piece of work. Tokenising runs at some twenty million a second and a worker process takes
 # seconds to start, so only what is beyond the first few pieces is worth one (`parallel.map_in_order`).
@@ -36,16 +37,16 @@ def pair_features(tokenizer, first, second, max_seq_length):
     first_lengths, second_lengths = truncated(np.diff(first_splits), np.diff(second_splits), max_seq_length)
 
     row_lengths = first_lengths + 2 + np.where(second_lengths > 0, second_lengths + 1, 0)
-    row_splits = np.concatenate([[0], np.cumsum(row_lengths)]).astype(np.int64)
+    row_splits = splits_of(row_lengths)
     starts = row_splits[:-1]
     # What no sentence fills is a separator, but for the first of each row.
     input_ids = np.full(row_splits[-1], tokenizer.vocabulary.sep_id, np.int32)
     input_ids[starts] = tokenizer.vocabulary.cls_id
-    input_ids[_ranges(starts + 1, first_lengths)] = first_ids[_ranges(first_splits[:-1], first_lengths)]
+    input_ids[runs(starts + 1, first_lengths)] = first_ids[runs(first_splits[:-1], first_lengths)]
     second_starts = starts + first_lengths + 2
-    input_ids[_ranges(second_starts, second_lengths)] = second_ids[_ranges(second_splits[:-1], second_lengths)]
+    input_ids[runs(second_starts, second_lengths)] = second_ids[runs(second_splits[:-1], second_lengths)]
     segment_ids = np.zeros_like(input_ids)
-    segment_ids[_ranges(second_starts, row_splits[1:] - second_starts)] = 1
+    segment_ids[runs(second_starts, row_splits[1:] - second_starts)] = 1
     return {"input_ids": input_ids, "segment_ids": segment_ids}, row_splits
 
 
@@ -68,7 +69,7 @@ def pair_features_of_many(tokenizer, first, second, max_seq_length, num_workers=
         parts = list(parallel.map_in_order(function, work, num_workers))
     tokens = {name: np.concatenate([part[name] for part, _ in parts]) for name in ("input_ids", "segment_ids")}
     lengths = np.concatenate([np.diff(row_splits) for _, row_splits in parts])
-    return tokens, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return tokens, splits_of(lengths)
 
 
 def truncated(first_lengths, second_lengths, max_seq_length):
@@ -86,13 +87,6 @@ def truncated(first_lengths, second_lengths, max_seq_length):
     first = np.minimum(first_lengths, np.maximum(room - second_lengths, (room + 1) // 2))
     second = np.minimum(second_lengths, np.maximum(room - first_lengths, room // 2))
     return first, second
-
-
-def _ranges(starts, lengths):
-    """The numbers start, start + 1, ... of each row, `length` of them, end to end."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
 
 
 def _pieces_of_work(first, second, characters):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from foundation.errors import BertError
-from tasks.features import Features
+from tasks.features import Features, runs, splits_of
 from tasks.squad_files import SPACES
 from tokenization.text_rules import code_points
 
@@ -78,23 +78,11 @@ def make_features(questions, tokenizer, settings, training):
     lengths = np.concatenate(lengths)
     values = _joined(values)
     values["unique_ids"] = FIRST_UNIQUE_ID + np.arange(len(lengths), dtype=np.int32)
-    return Features(_joined(tokens), _splits(lengths), values)
+    return Features(_joined(tokens), splits_of(lengths), values)
 
 
 def _joined(parts):
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _splits(lengths):
-    splits = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=splits[1:])
-    return splits
-
-
-def _runs(begins, lengths):
-    """Indices of runs, one after the other: begins[0], begins[0] + 1, ..., int64 [sum of lengths]."""
-    shift = np.repeat(begins - _splits(lengths)[:-1], lengths)
-    return shift + np.arange(len(shift))
 
 
 def _encode(questions, first, tokenizer, settings, training):
@@ -109,7 +97,7 @@ def _encode(questions, first, tokenizer, settings, training):
 
     windows = _cut(np.diff(pieces.row_splits)[paragraph], query_lengths, settings)
     lengths = query_lengths[windows.question] + windows.length + 3
-    splits = _splits(lengths)
+    splits = splits_of(lengths)
     vocabulary = tokenizer.vocabulary
 
     # Every row: [CLS], the question, [SEP], its window of the context, [SEP].
@@ -119,12 +107,12 @@ def _encode(questions, first, tokenizer, settings, training):
     window_at = splits[:-1] + query_lengths[windows.question] + 2
     ids[window_at - 1] = vocabulary.sep_id
     asked = query_lengths[windows.question]
-    ids[_runs(splits[:-1] + 1, asked)] = query_ids[_runs(query_splits[:-1][windows.question], asked)]
-    context_at = _runs(window_at, windows.length)
-    source = _runs(pieces.row_splits[paragraph][windows.question] + windows.start, windows.length)
+    ids[runs(splits[:-1] + 1, asked)] = query_ids[runs(query_splits[:-1][windows.question], asked)]
+    context_at = runs(window_at, windows.length)
+    source = runs(pieces.row_splits[paragraph][windows.question] + windows.start, windows.length)
     ids[context_at] = pieces.ids[source]
     segments = np.zeros(splits[-1], np.int32)
-    segments[_runs(window_at, windows.length + 1)] = 1
+    segments[runs(window_at, windows.length + 1)] = 1
 
     tokens = {"input_ids": ids, "segment_ids": segments}
     values = {"example_index": (first + windows.question).astype(np.int32),
@@ -166,7 +154,7 @@ def _cut(context_lengths, query_lengths, settings):
     rest = np.maximum(context_lengths - room, 0)
     counts = np.where(context_lengths > 0, 1 + -(-rest // stride), 0)
     question = np.repeat(np.arange(len(counts)), counts)
-    index = _runs(np.zeros(len(counts), np.int64), counts)
+    index = runs(np.zeros(len(counts), np.int64), counts)
     start = index * stride[question]
     length = np.minimum(room[question], context_lengths[question] - start)
     return _Windows(question, index, start, length, stride[question])
@@ -179,7 +167,7 @@ def _is_max_context(windows):
     with as much, the first counts (the release's `_check_is_max_context`).
     """
     row = np.repeat(np.arange(len(windows.start)), windows.length)
-    place = _runs(windows.start, windows.length)
+    place = runs(windows.start, windows.length)
     bonus = 0.01 * windows.length
     end = windows.start + windows.length - 1
     counts = np.bincount(windows.question)[windows.question] if len(row) else windows.index
@@ -203,7 +191,7 @@ def _answer_pieces(questions, paragraph, contexts, pieces, tokenizer):
     An answer covers whole words, as white space parts them, or those pieces of them that are just its own pieces
     (the release's `_improve_answer_span`: of "1895-1943", only 1895).
     """
-    context_at = _splits([len(context) + 1 for context in contexts])
+    context_at = splits_of([len(context) + 1 for context in contexts])
     points = code_points("".join(context + "\n" for context in contexts))
     is_space = np.isin(points, code_points(SPACES))
     word = np.cumsum(~is_space & np.concatenate([[True], is_space[:-1]]))

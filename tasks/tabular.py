@@ -150,7 +150,7 @@ def read(path, layout=Layout()):
         file_format = _FORMATS.get(os.path.splitext(path)[1].lower())
     if file_format is None:
         raise BertError(f"{path}: cannot tell the format by the name. Pass --file_format=tsv, csv or jsonl.")
-    text = _decoded(path)
+    text = files.read_lines_of_text(path)
     if not text.strip():
         raise BertError(f"{path}: empty.")
     if file_format == "jsonl":
@@ -159,18 +159,6 @@ def read(path, layout=Layout()):
     separator = "," if file_format == "csv" else "\t"
     rows, lines = _quoted(path, text, separator) if quoting else _plain(text, separator)
     return _checked(path, rows, lines, layout)
-
-
-def _decoded(path):
-    data = files.read_bytes(path)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # With a byte order mark in front, the codec counts from behind it; `object` is what it counted in.
-        before = error.object[: error.start]
-        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
-        raise BertError(f"{path}, line {line}, byte {column}: not UTF-8 (0x{error.object[error.start]:02x}). "
-                        "Re-encode the file.") from None
 
 
 def _plain(text, separator):

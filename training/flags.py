@@ -102,28 +102,28 @@ def define_finetuning(max_seq_length=128):
 
 def hardware(values):
     """HardwareSettings from parsed flag values."""
-    return _pick(settings.HardwareSettings, values)
+    return pick(settings.HardwareSettings, values)
 
 
 def optimization(values, num_train_steps, num_warmup_steps):
     """OptimizationSettings from parsed flag values; scripts count steps their own way."""
-    return _pick(settings.OptimizationSettings, values,
+    return pick(settings.OptimizationSettings, values,
                  num_train_steps=num_train_steps, num_warmup_steps=num_warmup_steps)
 
 
 def loop(values):
     """LoopSettings from parsed flag values."""
-    return _pick(settings.LoopSettings, values)
+    return pick(settings.LoopSettings, values)
 
 
 def start(values):
     """StartSettings from parsed flag values."""
-    return _pick(settings.StartSettings, values)
+    return pick(settings.StartSettings, values)
 
 
 def finetuning(values):
     """FineTuningSettings from parsed flag values; the driver fills in the number of steps."""
-    return _pick(
+    return pick(
         settings.FineTuningSettings, values, start=start(values), hardware=hardware(values), loop=loop(values),
         optimization=optimization(values, 0, 0))
 
@@ -142,12 +142,12 @@ def recall(values, description):
 
 def pretraining(values):
     """PretrainingSettings from parsed flag values."""
-    return _pick(
+    return pick(
         settings.PretrainingSettings, values, start=start(values), hardware=hardware(values), loop=loop(values),
         optimization=optimization(values, values.num_train_steps, values.num_warmup_steps))
 
 
-def _pick(kind, values, **given):
+def pick(kind, values, **given):
     """Fills a dataclass from the flags of its fields' names; fields without a flag keep their defaults."""
     names = [name for name in kind.__dataclass_fields__ if name not in given and name in values]
     return kind(**given, **{name: values[name].value for name in names})

@@ -9,7 +9,6 @@
 """
 
 import os
-import re
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +17,6 @@ from foundation import files
 from foundation.errors import BertError
 from modeling.checkpoints import google
 
-_PREFIX = "model.ckpt"
 _GLOBAL_STEP = "global_step"
 
 
@@ -72,16 +70,8 @@ class RunDirectory:
             _write_model_files(self.path, config, vocab_file)
 
     def checkpoints(self):
-        """List of (step, prefix) of the complete checkpoints, oldest first.
-
-        The index file is written last, so that a checkpoint without one was never finished.
-        """
-        found = []
-        for index in tf.io.gfile.glob(self.join(f"{_PREFIX}-*.index")):
-            step = re.fullmatch(rf"{re.escape(_PREFIX)}-(\d+)\.index", os.path.basename(index))
-            if step:
-                found.append((int(step.group(1)), index[: -len(".index")]))
-        return sorted(found)
+        """Complete checkpoints, list of (step, prefix), oldest first."""
+        return google.training_checkpoints(self.path)
 
     def save(self, step, variables):
         """Writes a checkpoint, makes it the newest, and removes those beyond `keep`.
@@ -93,7 +83,7 @@ class RunDirectory:
         Returns:
             the checkpoint's prefix.
         """
-        prefix = self.join(f"{_PREFIX}-{step}")
+        prefix = self.join(f"{google.TRAINING_PREFIX}-{step}")
         if not self.writable:
             return prefix
         with files.writing(prefix):
@@ -143,7 +133,7 @@ class RunDirectory:
 def holds_weights(folder):
     """Whether a folder is that of a run that has saved or finished."""
     final = os.path.join(folder, "final_model", "bert_model.ckpt.index")
-    return tf.io.gfile.exists(final) or bool(RunDirectory(folder, writable=False).checkpoints())
+    return tf.io.gfile.exists(final) or bool(google.training_checkpoints(folder))
 
 
 def assign(variables, reader, prefix):

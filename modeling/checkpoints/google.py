@@ -5,11 +5,15 @@ Variables of a model here have the release's names, so there is no table of name
 
 import contextlib
 import os
+import re
 
 import tensorflow as tf
 
 from foundation import files
 from foundation.errors import BertError
+
+# What a training run calls its checkpoints, before the step.
+TRAINING_PREFIX = "model.ckpt"
 
 
 class Reader:
@@ -46,6 +50,18 @@ def read(prefix):
         BertError: there is no such checkpoint, or it is damaged.
     """
     return Reader(str(prefix).removesuffix(".index"))
+
+
+def training_checkpoints(folder):
+    """Checkpoints of a training run, `model.ckpt-<step>`: list of (step, prefix), oldest first.
+
+    The index file is written last, so that a checkpoint without one was never finished.
+    """
+    found = []
+    for index in tf.io.gfile.glob(os.path.join(folder, f"{TRAINING_PREFIX}-*.index")):
+        if step := re.fullmatch(rf"{re.escape(TRAINING_PREFIX)}-(\d+)\.index", os.path.basename(index)):
+            found.append((int(step[1]), index.removesuffix(".index")))
+    return sorted(found)
 
 
 def write(prefix, values):

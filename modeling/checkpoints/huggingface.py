@@ -139,7 +139,7 @@ def write(folder, values, config, tokens=None, do_lower_case=None, labels=None):
     labels = _labels(folder, architecture, values, labels)
     files.make_folder(folder)
     _write_tensors(os.path.join(folder, WEIGHTS), {pair.theirs: (pair, _shape(values, pair)) for pair in pairs}, get)
-    lower_case = getattr(config, "do_lower_case", None) if do_lower_case is None else do_lower_case
+    lower_case = config.do_lower_case if do_lower_case is None else do_lower_case
     write_tokenizer(folder, config, tokens, lower_case)
     files.write_json(os.path.join(folder, CONFIG), config_to_json(config, architecture, labels))
     written = {pair.ours for pair in pairs}

@@ -175,7 +175,7 @@ def find(path, training=False):
 
 
 def _in_folder(folder, training=False):
-    saved = _training_checkpoints(folder)
+    saved = [prefix for _, prefix in google.training_checkpoints(folder)]
     final = os.path.join(folder, "final_model")
     newer = saved and (training or _written(f"{saved[-1]}.index") > _written(os.path.join(final, "*.index")))
     if tf.io.gfile.isdir(final) and not newer:
@@ -200,15 +200,6 @@ def _in_folder(folder, training=False):
 
 def _google(prefix):
     return Checkpoint(prefix, "google", google.read(prefix), os.path.dirname(prefix))
-
-
-def _training_checkpoints(folder):
-    """Prefixes of a training run, oldest first."""
-    steps = {}
-    for index in tf.io.gfile.glob(os.path.join(folder, "model.ckpt-*.index")):
-        if number := re.search(r"model\.ckpt-(\d+)\.index$", index):
-            steps[int(number[1])] = index.removesuffix(".index")
-    return [steps[step] for step in sorted(steps)]
 
 
 def _written(pattern):

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from data_prep.workers import Workers, default_num_workers
+from data_prep.workers import Workers
 from foundation.errors import BertError
 
 
@@ -79,4 +79,3 @@ def test_a_killed_worker_is_told_plainly(tmp_path):
 def test_at_least_one_worker():
     with pytest.raises(BertError, match="--num_workers=0 must be at least 1"):
         Workers(0)
-    assert default_num_workers() >= 1

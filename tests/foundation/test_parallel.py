@@ -2,7 +2,7 @@
 
 import pytest
 
-from foundation.parallel import map_in_order
+from foundation.parallel import default_num_workers, map_in_order
 
 
 def test_results_come_in_the_order_of_the_items():
@@ -14,3 +14,7 @@ def test_error_in_the_first_items_is_passed_on():
     assert next(results) == 1
     with pytest.raises(TypeError):
         next(results)
+
+
+def test_there_is_at_least_one_core():
+    assert default_num_workers() >= 1

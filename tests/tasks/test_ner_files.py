@@ -106,8 +106,8 @@ def test_a_tag_that_its_scheme_forbids_is_named(tagged, tags, scheme, found):
      "Tags are O, B-type and I-type; a file without tags holds words only."),
     ("", ": holds no words. A line is a word and its tag; an empty line ends a sentence."),
     ("-DOCSTART- O\n\n", ": holds no words. A line is a word and its tag; an empty line ends a sentence."),
-    (b"a O\nb\xff O\n", ", line 2: not UTF-8 (0xff). Re-encode the file."),
-    (b"\xef\xbb\xbfa O\n\xe9 O\n", ", line 2: not UTF-8 (0xe9). Re-encode the file.")])
+    (b"a O\nb\xff O\n", ", line 2, byte 2: not UTF-8 (0xff). Re-encode the file."),
+    (b"\xef\xbb\xbfa O\n\xe9 O\n", ", line 2, byte 1: not UTF-8 (0xe9). Re-encode the file.")])
 def test_mistakes_are_told_by_file_and_line(write, content, message):
     path = write(content)
     assert error(ner_files.read, path) == path + message
