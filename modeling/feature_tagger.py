@@ -83,7 +83,7 @@ class Tagger(keras.layers.Layer):
         self.num_layers = _num_layers(config, features)
         width = config.hidden_size * (self.num_layers if features.startswith("concat") else 1)
         self.widths = (width, 2 * lstm_size)
-        self.lstms = [BiLstm(width, lstm_size, f"bilstm_{index}") for index, width in enumerate(self.widths)]
+        self.lstms = [_bilstm(lstm_size, f"bilstm_{index}") for index in range(2)]
         self.dropouts = [Dropout(config.hidden_dropout_prob, f"tagger/{index}") for index in range(3)]
         self.output_dense = Dense(2 * lstm_size, num_labels, config, name="output", dtype="float32")
         self.build()
@@ -93,8 +93,8 @@ class Tagger(keras.layers.Layer):
             # Softmax weights and one scale, as ELMo mixes layers (Peters et al. 2018, section 3.2).
             self.layer_weights = self.add_weight(shape=(self.num_layers,), initializer="zeros", name="layer_weights")
             self.layer_scale = self.add_weight(shape=(), initializer="ones", name="layer_scale")
-        for lstm in self.lstms:
-            lstm.build()
+        for lstm, width in zip(self.lstms, self.widths):
+            lstm.build((None, None, width))
         self.output_dense.build()
 
     def call(self, vectors, word_starts, dropout_seed=None):
@@ -103,11 +103,11 @@ class Tagger(keras.layers.Layer):
         # The positions of words come first, in order; behind the last word stand the others.
         at = ops.arange(seq, dtype="int32")[None, :]
         words = ops.sort(ops.where(is_word, at, at + seq), axis=1)
-        counts = ops.sum(ops.cast(is_word, "int32"), axis=1)
+        mask = words < seq
         hidden = ops.concatenate(self._mixed(vectors), axis=-1)
         hidden = _gathered(hidden, words % seq)
         for lstm, dropout in zip(self.lstms, self.dropouts):
-            hidden = lstm(dropout(hidden, dropout_seed), counts)
+            hidden = lstm(dropout(hidden, dropout_seed), mask=mask)
         hidden = ops.reshape(self.dropouts[2](hidden, dropout_seed), (batch * seq, self.widths[1]))
         logits = ops.reshape(self.output_dense(hidden), (batch, seq, self.output_dense.units))
         # Back from the n-th word to its position.
@@ -123,86 +123,10 @@ class Tagger(keras.layers.Layer):
         return [sum(weights[index] * each for index, each in enumerate(vectors))]
 
 
-class BiLstm(keras.layers.Layer):
-    """Forward and backward LSTM, their results side by side.
-
-    Args:
-        width: of a vector.
-        units: of each direction.
-
-    Call:
-        x: float32 [batch, words, width].
-        counts: int32 [batch], how many words there are; vectors behind them change nothing before them.
-
-    Returns:
-        float32 [batch, words, 2 * units].
-    """
-
-    def __init__(self, width, units, name):
-        super().__init__(name=name, dtype="float32")
-        self.forward, self.backward = (Lstm(width, units, name) for name in ("forward", "backward"))
-
-    def build(self, input_shape=None):
-        self.forward.build()
-        self.backward.build()
-
-    def call(self, x, counts):
-        at, counts = ops.arange(ops.shape(x)[1], dtype="int32")[None, :], counts[:, None]
-        reverse = ops.where(at < counts, counts - 1 - at, at)
-        backward = _gathered(self.backward(_gathered(x, reverse)), reverse)
-        return ops.concatenate([self.forward(x), backward], axis=-1)
-
-
-class Lstm(keras.layers.Layer):
-    """An LSTM in one direction (Hochreiter and Schmidhuber 1997), with Keras' gates and initial values.
-
-    Keras' own layer holds a random generator among its variables, which a checkpoint would keep, and multiplies its
-    inputs a step at a time.
-
-    Call:
-        x: float32 [batch, words, width].
-
-    Returns:
-        float32 [batch, words, units].
-    """
-
-    def __init__(self, width, units, name):
-        super().__init__(name=name, dtype="float32")
-        self.width, self.units = width, units
-        self.steps = keras.layers.RNN(LstmCell(units), return_sequences=True, name="steps", dtype="float32")
-
-    def build(self, input_shape=None):
-        self.kernel = self.add_weight(shape=(self.width, 4 * self.units), initializer="glorot_uniform", name="kernel")
-        self.bias = self.add_weight(shape=(4 * self.units,), initializer=_forget_bias, name="bias")
-        self.steps.build((None, None, 4 * self.units))
-
-    def call(self, x):
-        return self.steps(ops.matmul(x, self.kernel) + self.bias)
-
-
-class LstmCell(keras.layers.Layer):
-    """One step, on inputs that are already multiplied by their kernel: float32 [batch, 4 * units]."""
-
-    def __init__(self, units):
-        super().__init__(name="cell", dtype="float32")
-        self.state_size, self.output_size = (units, units), units
-
-    def build(self, input_shape=None):
-        units = self.output_size
-        self.recurrent_kernel = self.add_weight(
-            shape=(units, 4 * units), initializer="orthogonal", name="recurrent_kernel")
-
-    def call(self, inputs, states, training=None):
-        hidden, memory = states
-        new, forget, candidate, output = ops.split(inputs + ops.matmul(hidden, self.recurrent_kernel), 4, axis=-1)
-        memory = ops.sigmoid(forget) * memory + ops.sigmoid(new) * ops.tanh(candidate)
-        hidden = ops.sigmoid(output) * ops.tanh(memory)
-        return hidden, (hidden, memory)
-
-
-def _forget_bias(shape, dtype=None):
-    """0, but 1 for the forget gate, the second of four."""
-    return ops.cast(ops.arange(shape[0]) // (shape[0] // 4) == 1, dtype)
+def _bilstm(units, name):
+    """Forward and backward LSTM (Hochreiter and Schmidhuber 1997), their results side by side."""
+    lstm = keras.layers.LSTM(units, return_sequences=True, name="lstm", dtype="float32")
+    return keras.layers.Bidirectional(lstm, name=name, dtype="float32")
 
 
 def _num_layers(config, features):

@@ -174,7 +174,7 @@ class FineTuningRun:
         if self.start.checkpoint and (frozen or not directory.checkpoints()):
             loaded = self.start.load(self.model, new_head=True)
         first = directory.restore(state)
-        parameters = sum(int(np.prod(variable.shape)) for variable in self.model.variables)
+        parameters = sum(int(np.prod(variable.shape)) for variable in self.model.weights)
         self.reporter = Reporter(directory, last_step, settings.train_batch_size,
                                  float(np.diff(features.row_splits).mean()) * features.sequences_per_row, first or 0)
         self.best = BestModel(directory, self.task.metric, settings.early_stop, first or 0)

@@ -154,15 +154,12 @@ class MultipleChoiceTask:
     def write(self, split, examples, features, outputs, folder):
         """Writes `test_results.tsv`, a line a question with the probability of each choice, as the release writes a
         classifier's, and `predictions.tsv`: a header, then the question's number from 0 and the chosen label.
-
-        A dev split has its name in both.
         """
         logits = np.asarray(outputs["logits"], np.float32)
-        is_test = split in self.test_splits
-        results = os.path.join(folder, "test_results.tsv" if is_test else f"{split}_results.tsv")
+        results = os.path.join(folder, "test_results.tsv")
         rows = special.softmax(logits, axis=-1)
         files.write_text(results, "".join("\t".join(map(str, row)) + "\n" for row in rows))
-        table = os.path.join(folder, "predictions.tsv" if is_test else f"{split}_predictions.tsv")
+        table = os.path.join(folder, "predictions.tsv")
         files.write_text(table, glue.submission(self.settings.label_names, logits.argmax(axis=-1)))
         return [results, table]
 

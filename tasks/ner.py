@@ -176,21 +176,20 @@ class NerTask:
                 "loss": _loss(features.tokens["token_labels"], np.concatenate(outputs["logits"]))}
 
     def write(self, split, examples, features, outputs, folder):
-        """Writes `predictions.txt`, and `entities.tsv` where tags are known; a dev split has its name in both.
+        """Writes `predictions.txt`, and `entities.tsv` where tags are known.
 
         The first has a line a word, as conlleval reads it: the word (white space in it as `_`), its tag where known,
         the predicted tag; an empty line ends a sentence. The second has the scores of each type of entity.
         """
-        prefix = "" if split in self.test_splits else f"{split}_"
         predicted = self.predictions(examples, features, outputs)
-        path = os.path.join(folder, f"{prefix}predictions.txt")
+        path = os.path.join(folder, "predictions.txt")
         files.write_text(path, "".join(f"{_block(*each)}\n" for each in zip(examples, predicted)))
         if examples[0].tags is None:
             return [path]
         table = ["\t".join(EntityScore._fields)]
         table += [f"{each.entity}\t{each.precision:.2f}\t{each.recall:.2f}\t{each.f1:.2f}\t{each.count}"
                   for each in entity_scores([list(sentence.tags) for sentence in examples], predicted)]
-        table_path = os.path.join(folder, f"{prefix}entities.tsv")
+        table_path = os.path.join(folder, "entities.tsv")
         files.write_text(table_path, "".join(f"{line}\n" for line in table))
         return [path, table_path]
 

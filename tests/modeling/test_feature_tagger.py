@@ -1,13 +1,13 @@
 """The BiLSTM on a frozen encoder: what it reads, what it leaves alone, what is trained."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy import special
 
 from foundation.errors import BertError
 from modeling.config import BertConfig
-from modeling.feature_tagger import LAYERS, BiLstm, FeatureTaggerModel
+from modeling.feature_tagger import LAYERS, FeatureTaggerModel
 from modeling.models import named_variables
 
 CONFIG = BertConfig(vocab_size=30, hidden_size=8, num_hidden_layers=5, num_attention_heads=2, intermediate_size=16,
@@ -18,7 +18,7 @@ LABELS = 3
 def model(features, config=CONFIG):
     made = FeatureTaggerModel(config, LABELS, features, lstm_size=4)
     rng = np.random.default_rng(0)
-    for variable in made.variables:
+    for variable in made.weights:
         variable.assign(rng.normal(0, 0.3, variable.shape))
     return made
 
@@ -32,12 +32,17 @@ def batch(lengths=(10, 6), seq=10):
     return {name: tf.constant(array, tf.int32) for name, array in arrays.items()}
 
 
-def lstm(x, layer):
-    """An LSTM as Keras' own layer computes it, on one sequence [words, width]."""
-    own = keras.layers.LSTM(layer.units, return_sequences=True)
-    own.build((1, None, layer.width))
-    own.set_weights([variable.numpy() for variable in (layer.kernel, layer.steps.cell.recurrent_kernel, layer.bias)])
-    return own(x[None].astype("float32"))[0].numpy()
+def lstm(x, cell):
+    """The equations of an LSTM (Hochreiter and Schmidhuber 1997) on one sequence [words, width]."""
+    kernel, recurrent, bias = (each.numpy() for each in (cell.kernel, cell.recurrent_kernel, cell.bias))
+    hidden = memory = np.zeros(len(recurrent))
+    found = []
+    for inputs in x @ kernel + bias:
+        new, forget, candidate, output = np.split(inputs + hidden @ recurrent, 4)
+        memory = special.expit(forget) * memory + special.expit(new) * np.tanh(candidate)
+        hidden = special.expit(output) * np.tanh(memory)
+        found.append(hidden)
+    return np.array(found)
 
 
 def vectors(features, encoded, tagger):
@@ -66,8 +71,8 @@ def test_scores_are_those_of_a_bilstm_over_the_first_pieces_of_words(features):
     for row, starts in enumerate(rows["word_starts"].numpy() > 0):
         words = vectors(features, encoded, tagger)[row, starts]
         for layer in tagger.lstms:
-            backward = lstm(words[::-1], layer.backward)[::-1]
-            words = np.concatenate([lstm(words, layer.forward), backward], axis=-1)
+            backward = lstm(words[::-1], layer.backward_layer.cell)[::-1]
+            words = np.concatenate([lstm(words, layer.forward_layer.cell), backward], axis=-1)
         expected[row, starts] = words @ tagger.output_dense.kernel.numpy() + tagger.output_dense.bias.numpy()
     np.testing.assert_allclose(made(rows)["logits"], expected, atol=1e-5)
 
@@ -84,29 +89,19 @@ def test_only_the_tagger_is_trained():
     assert all(np.abs(each).max() > 0 for each in gradients(rows, tf.constant([1, 2])))
     trained = named_variables(made)
     assert {name.split("/")[0] for name in trained} == {"tagger"}
-    assert {"tagger/layer_weights", "tagger/layer_scale", "tagger/bilstm_1/backward/steps/cell/recurrent_kernel",
+    assert {"tagger/layer_weights", "tagger/layer_scale", "tagger/bilstm_1/backward_lstm/lstm_cell/recurrent_kernel",
             "tagger/output/kernel"} < set(trained)
 
 
 def test_the_encoder_s_variables_are_reached_by_their_names_in_checkpoints():
-    names = [variable.path for variable in model("last").variables]
+    names = [variable.path for variable in model("last").weights]
     assert len(set(names)) == len(names)
     assert "bert/encoder/layer_4/attention/self/query/kernel" in names
 
 
 def test_two_models_have_the_same_names():
-    first, second = ([variable.path for variable in model("last").variables] for _ in range(2))
+    first, second = ([variable.path for variable in model("last").weights] for _ in range(2))
     assert first == second
-
-
-def test_an_lstm_begins_as_keras_own_does():
-    layer, own = BiLstm(3, 4, "lstm"), keras.layers.LSTM(4)
-    layer.build()
-    own.build((1, None, 3))
-    np.testing.assert_array_equal(layer.forward.bias, own.get_weights()[2])
-    assert np.abs(layer.forward.kernel - layer.backward.kernel).max() > 0
-    recurrent = layer.forward.steps.cell.recurrent_kernel.numpy()
-    np.testing.assert_allclose(recurrent @ recurrent.T, np.eye(4), atol=1e-5)
 
 
 def test_padding_changes_nothing():

@@ -93,10 +93,10 @@ def test_predictions_have_word_tag_and_predicted_tag(folder, tokenizer, tmp_path
     examples = of_dev.read("dev")
     features = of_dev.features(examples, tokenizer, False)
     paths = of_dev.write("dev", examples, features, outputs(of_dev, features, "B-LOC O B-LOC I-PER O O"), str(tmp_path))
-    assert paths == [f"{tmp_path}/dev_predictions.txt", f"{tmp_path}/dev_entities.tsv"]
-    assert (tmp_path / "dev_predictions.txt").read_text() == (
+    assert paths == [f"{tmp_path}/predictions.txt", f"{tmp_path}/entities.tsv"]
+    assert (tmp_path / "predictions.txt").read_text() == (
         "a B-LOC B-LOC\nb O O\n\nc B-PER B-LOC\na I-PER I-PER\nb O O\nd O O\n\n")
-    assert (tmp_path / "dev_entities.tsv").read_text() == (
+    assert (tmp_path / "entities.tsv").read_text() == (
         "entity\tprecision\trecall\tf1\tcount\nall\t33.33\t50.00\t40.00\t2\n"
         "LOC\t50.00\t100.00\t66.67\t1\nPER\t0.00\t0.00\t0.00\t1\n")
 

@@ -1,119 +1,28 @@
-import json
+"""Hugging Face's tensors read and written: every name, shape and bit."""
+
 import os
-import pickle
-import zipfile
 
 import ml_dtypes
 import numpy as np
 import pytest
-import safetensors
 import tensorflow as tf
-from safetensors.numpy import save, save_file
+from safetensors.numpy import save_file
 
 from foundation.errors import BertError
 from modeling.checkpoints import google, huggingface
 from modeling.config import BertConfig
-
-CONFIG = BertConfig(vocab_size=11, hidden_size=4, num_hidden_layers=2, num_attention_heads=2, intermediate_size=6,
-                    max_position_embeddings=5, type_vocab_size=3, hidden_act="gelu_erf", layer_norm_eps=1e-7)
-
-# Hugging Face's name and shape; the release's name, and T where the two are transposed. `#` is the layer.
-EMBEDDINGS = """
-embeddings.word_embeddings.weight 11,4 bert/embeddings/word_embeddings
-embeddings.token_type_embeddings.weight 3,4 bert/embeddings/token_type_embeddings
-embeddings.position_embeddings.weight 5,4 bert/embeddings/position_embeddings
-embeddings.LayerNorm.weight 4 bert/embeddings/LayerNorm/gamma
-embeddings.LayerNorm.bias 4 bert/embeddings/LayerNorm/beta
-"""
-LAYER = """
-encoder.layer.#.attention.self.query.weight 4,4 bert/encoder/layer_#/attention/self/query/kernel T
-encoder.layer.#.attention.self.query.bias 4 bert/encoder/layer_#/attention/self/query/bias
-encoder.layer.#.attention.self.key.weight 4,4 bert/encoder/layer_#/attention/self/key/kernel T
-encoder.layer.#.attention.self.key.bias 4 bert/encoder/layer_#/attention/self/key/bias
-encoder.layer.#.attention.self.value.weight 4,4 bert/encoder/layer_#/attention/self/value/kernel T
-encoder.layer.#.attention.self.value.bias 4 bert/encoder/layer_#/attention/self/value/bias
-encoder.layer.#.attention.output.dense.weight 4,4 bert/encoder/layer_#/attention/output/dense/kernel T
-encoder.layer.#.attention.output.dense.bias 4 bert/encoder/layer_#/attention/output/dense/bias
-encoder.layer.#.attention.output.LayerNorm.weight 4 bert/encoder/layer_#/attention/output/LayerNorm/gamma
-encoder.layer.#.attention.output.LayerNorm.bias 4 bert/encoder/layer_#/attention/output/LayerNorm/beta
-encoder.layer.#.intermediate.dense.weight 6,4 bert/encoder/layer_#/intermediate/dense/kernel T
-encoder.layer.#.intermediate.dense.bias 6 bert/encoder/layer_#/intermediate/dense/bias
-encoder.layer.#.output.dense.weight 4,6 bert/encoder/layer_#/output/dense/kernel T
-encoder.layer.#.output.dense.bias 4 bert/encoder/layer_#/output/dense/bias
-encoder.layer.#.output.LayerNorm.weight 4 bert/encoder/layer_#/output/LayerNorm/gamma
-encoder.layer.#.output.LayerNorm.bias 4 bert/encoder/layer_#/output/LayerNorm/beta
-"""
-POOLER = """
-pooler.dense.weight 4,4 bert/pooler/dense/kernel T
-pooler.dense.bias 4 bert/pooler/dense/bias
-"""
-MASKED_LM = """
-cls.predictions.transform.dense.weight 4,4 cls/predictions/transform/dense/kernel T
-cls.predictions.transform.dense.bias 4 cls/predictions/transform/dense/bias
-cls.predictions.transform.LayerNorm.weight 4 cls/predictions/transform/LayerNorm/gamma
-cls.predictions.transform.LayerNorm.bias 4 cls/predictions/transform/LayerNorm/beta
-cls.predictions.bias 11 cls/predictions/output_bias
-"""
-NEXT_SENTENCE = """
-cls.seq_relationship.weight 2,4 cls/seq_relationship/output_weights
-cls.seq_relationship.bias 2 cls/seq_relationship/output_bias
-"""
-ENCODER = EMBEDDINGS + LAYER.replace("#", "0") + LAYER.replace("#", "1")
-HEADS = {
-    "BertModel": POOLER,
-    "BertForPreTraining": POOLER + MASKED_LM + NEXT_SENTENCE,
-    "BertForMaskedLM": MASKED_LM,
-    "BertForNextSentencePrediction": POOLER + NEXT_SENTENCE,
-    "BertForSequenceClassification": POOLER + "classifier.weight 3,4 output_weights\nclassifier.bias 3 output_bias",
-    "BertForTokenClassification":
-        "classifier.weight 3,4 cls/ner/output_weights\nclassifier.bias 3 cls/ner/output_bias",
-    "BertForMultipleChoice":
-        POOLER + "classifier.weight 1,4 cls/choice/output_weights\nclassifier.bias 1 cls/choice/output_bias",
-    "BertForQuestionAnswering":
-        "qa_outputs.weight 2,4 cls/squad/output_weights\nqa_outputs.bias 2 cls/squad/output_bias",
-}
-ALL = pytest.mark.parametrize("architecture", HEADS)
-
-
-def rows_of(architecture):
-    """(theirs, shape, ours, transposed) of each tensor of a class."""
-    for line in (ENCODER + HEADS[architecture]).split("\n"):
-        if line:
-            theirs, shape, ours, *transposed = line.split()
-            if architecture != "BertModel" and theirs.startswith(("embeddings", "encoder", "pooler")):
-                theirs = f"bert.{theirs}"
-            yield theirs, tuple(map(int, shape.split(","))), ours, bool(transposed)
-
-
-def tensors_of(architecture, seed=0):
-    """Random tensors of a class by Hugging Face's names."""
-    rng = np.random.default_rng(seed)
-    return {theirs: rng.standard_normal(shape).astype(np.float32)
-            for theirs, shape, _, _ in rows_of(architecture)}
-
-
-def folder_of(path, tensors, architecture="BertModel", **config):
-    """Writes a Hugging Face folder with the library's own writer."""
-    path.mkdir(exist_ok=True)
-    save_file(tensors, path / "model.safetensors", {"format": "pt"})
-    (path / "config.json").write_text(json.dumps({"model_type": "bert", "architectures": [architecture], **config}))
-    return str(path)
-
-
-def contents(path):
-    with safetensors.safe_open(path, "np") as file:
-        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
-
-
-def values_of(reader):
-    return {name: reader.get(name) for name in reader.names}
-
-
-def assert_same(left, right):
-    assert set(left) == set(right)
-    for name, value in left.items():
-        assert value.dtype == right[name].dtype
-        assert value.tobytes() == right[name].tobytes(), name
+from tests.modeling.checkpoints.huggingface_example import (
+    ALL,
+    CONFIG,
+    assert_same,
+    contents,
+    folder_of,
+    release_values,
+    rows_of,
+    sharded,
+    tensors_of,
+    values_of,
+)
 
 
 @ALL
@@ -218,17 +127,6 @@ def test_one_tensor_twice_with_other_values_is_refused(tmp_path):
         huggingface.read(folder_of(tmp_path / "x", tensors))
 
 
-def sharded(path, tensors, parts=3):
-    """Writes a folder in shards with an index; returns the index's values."""
-    path.mkdir(exist_ok=True)
-    places = {name: f"model-{index % parts + 1:05d}-of-{parts:05d}.safetensors" for index, name in enumerate(tensors)}
-    for shard in sorted(set(places.values())):
-        save_file({name: value for name, value in tensors.items() if places[name] == shard}, path / shard)
-    index = {"metadata": {"total_size": 1}, "weight_map": places}
-    (path / "model.safetensors.index.json").write_text(json.dumps(index))
-    return index
-
-
 def test_shards_are_one_checkpoint(tmp_path):
     tensors = tensors_of("BertForPreTraining")
     sharded(tmp_path / "shards", tensors)
@@ -237,168 +135,12 @@ def test_shards_are_one_checkpoint(tmp_path):
     assert_same(values_of(huggingface.read(str(tmp_path / "shards/model.safetensors.index.json"))), whole)
 
 
-def refusal(path):
-    with pytest.raises(BertError) as error:
-        huggingface.read(str(path))
-    assert "\n" not in str(error.value)
-    return str(error.value).replace(str(path), "PATH")
-
-
-def test_missing_shards_are_counted_and_named(tmp_path):
-    sharded(tmp_path, tensors_of("BertModel"))
-    (tmp_path / "model-00002-of-00003.safetensors").unlink()
-    assert refusal(tmp_path) == ("PATH/model.safetensors.index.json: 1 of 3 shards are not there, the first is "
-                                 "model-00002-of-00003.safetensors.")
-
-
-def test_missing_index_is_named(tmp_path):
-    sharded(tmp_path, tensors_of("BertModel"))
-    (tmp_path / "model.safetensors.index.json").unlink()
-    assert refusal(tmp_path) == ("PATH: model-00001-of-00003.safetensors is one of several parts; their index, "
-                                 "model.safetensors.index.json, is missing. Copy it too.")
-
-
-def test_one_shard_alone_is_no_checkpoint(tmp_path):
-    sharded(tmp_path, tensors_of("BertModel"))
-    assert refusal(tmp_path / "model-00002-of-00003.safetensors") == "PATH: one of 3 parts. Give their folder."
-
-
-def test_index_with_fewer_shards_than_their_names_say_is_refused(tmp_path):
-    index = sharded(tmp_path, tensors_of("BertModel"))
-    index["weight_map"] = {name: place for name, place in index["weight_map"].items() if "00003-" not in place}
-    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    assert refusal(tmp_path).endswith("index.json: names 2 shards, and the shards' names say 3.")
-
-
-def test_shard_of_another_checkpoint_is_refused(tmp_path):
-    index = sharded(tmp_path, tensors_of("BertModel"))
-    shard = "model-00002-of-00003.safetensors"
-    save_file({name: np.zeros(2, np.float32) for name, place in index["weight_map"].items() if place == shard}
-              | {"another": np.zeros(2, np.float32)}, tmp_path / shard)
-    assert refusal(tmp_path) == f"PATH/{shard}: holds another, which the index does not name. " \
-                                "The shards are of different checkpoints."
-    save_file({"x": np.zeros(2, np.float32)}, tmp_path / shard)
-    assert refusal(tmp_path).startswith(f"PATH/{shard}: lacks embeddings.LayerNorm.bias, which the index names")
-
-
-@pytest.mark.parametrize("values", ["[]", "{}", '{"weight_map": {}}', '{"weight_map": {"a": 1}}'])
-def test_index_that_names_no_shard_is_refused(tmp_path, values):
-    (tmp_path / "model.safetensors.index.json").write_text(values)
-    assert refusal(tmp_path) == "PATH/model.safetensors.index.json: names no shard of any tensor (weight_map)."
-
-
-def test_shard_outside_the_folder_is_refused(tmp_path):
-    (tmp_path / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../a.safetensors"}}')
-    assert refusal(tmp_path).endswith("the shard '../a.safetensors' is not in its folder.")
-
-
-def pickled(path, protocol=2):
-    path.write_bytes(pickle.dumps({"bert.pooler.dense.bias": [0.0] * 9}, protocol=protocol))
-
-
-def zipped(path):
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("archive/data.pkl", b"\x80\x02}q\x00.")
-
-
-@pytest.mark.parametrize("write", [pickled, zipped, lambda path: pickled(path, 5)])
-@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.pth", "model.safetensors", "weights"])
-def test_pickled_file_is_refused_whatever_its_name(tmp_path, write, name):
-    write(tmp_path / name)
-    message = refusal(tmp_path / name)
-    assert message.startswith("PATH: a pickled PyTorch file")
-    assert "save_pretrained(folder, safe_serialization=True)" in message
-
-
-def test_folder_with_a_pickled_file_alone_is_refused(tmp_path):
-    folder_of(tmp_path, {"a": np.zeros(1)})
-    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
-    assert refusal(tmp_path).startswith("PATH/pytorch_model.bin: a pickled PyTorch file")
-
-
-def test_weights_are_named_before_other_pickled_files(tmp_path):
-    for name in ("optimizer.pt", "pytorch_model.bin", "training_args.bin"):
-        pickled(tmp_path / name)
-    assert refusal(tmp_path).startswith("PATH/pytorch_model.bin: a pickled PyTorch file")
-
-
-@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "tokenizer.json"])
-def test_json_that_is_no_object_is_refused(tmp_path, name):
-    folder = folder_of(tmp_path, tensors_of("BertModel"))
-    (tmp_path / name).write_text("[]")
-    with pytest.raises(BertError, match=rf"{name}: not one JSON object"):
-        huggingface.read(folder), huggingface.lower_case_of(folder)
-
-
-def test_pickled_file_beside_safetensors_is_not_looked_at(tmp_path):
-    folder = folder_of(tmp_path, tensors_of("BertModel"))
-    pickled(tmp_path / "pytorch_model.bin")
-    assert len(huggingface.read(folder).names) == 39
-
-
-@pytest.mark.parametrize("name", ["tf_model.h5", "flax_model.msgpack"])
-def test_weights_of_other_frameworks_are_refused(tmp_path, name):
-    (tmp_path / name).write_bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 20)
-    assert refusal(tmp_path).startswith(f"PATH: holds {name} and no model.safetensors. With transformers")
-    assert refusal(tmp_path / name).startswith("PATH: not a safetensors file. With transformers")
-
-
-def test_folder_without_weights_is_refused(tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    assert refusal(tmp_path) == "PATH: no checkpoint there (model.safetensors or bert_model.ckpt.index)."
-    save_file({"a": np.zeros(1)}, tmp_path / "other.safetensors")
-    assert refusal(tmp_path).endswith("Give the path of other.safetensors itself.")
-
-
-def test_path_of_nothing_is_refused(tmp_path):
-    assert refusal(tmp_path / "nowhere.safetensors") == "PATH: no such file."
-
-
-@pytest.mark.parametrize("keep", [0, 4, 8, 100, 3000, -1])
-def test_truncated_file_is_refused(tmp_path, keep):
-    data = save(tensors_of("BertModel"))
-    (tmp_path / "model.safetensors").write_bytes(data[:keep])
-    assert refusal(tmp_path).startswith("PATH/model.safetensors: not a whole safetensors file")
-
-
-@pytest.mark.parametrize("data", [b"garbage " * 50, b"\0" * 400, (50).to_bytes(8, "little") + b"{" * 400])
-def test_garbage_is_refused(tmp_path, data):
-    (tmp_path / "model.safetensors").write_bytes(data)
-    assert refusal(tmp_path).startswith("PATH/model.safetensors: not a whole safetensors file")
-
-
-def test_checkpoint_of_something_else_is_refused(tmp_path):
-    folder_of(tmp_path, {f"resnet.{index}": np.zeros(1) for index in range(4)})
-    assert refusal(tmp_path) == ("PATH: holds none of BERT's tensors (it holds resnet.0, resnet.1, resnet.2 …).")
-
-
-def test_model_of_another_kind_is_named(tmp_path):
-    folder_of(tmp_path, tensors_of("BertModel"), model_type="distilbert")
-    assert refusal(tmp_path) == "PATH: the model is a distilbert, not a BERT."
-
-
-def test_quantized_tensors_are_refused(tmp_path):
-    folder_of(tmp_path, tensors_of("BertModel") | {"pooler.dense.weight": np.zeros((4, 4), np.int8)})
-    assert refusal(tmp_path).startswith("PATH: pooler.dense.weight holds I8: the model is quantized.")
-
-
-def test_unknown_name_is_refused(tmp_path):
-    with pytest.raises(BertError, match="holds no variable bert/x"):
-        huggingface.read(folder_of(tmp_path, tensors_of("BertModel"))).get("bert/x")
-
-
 def test_works_on_any_file_system(tmp_path):
     reader = huggingface.read(folder_of(tmp_path, tensors_of("BertModel")))
     huggingface.write("ram://huggingface/x", reader, CONFIG, tokens=["[PAD]", "a"], do_lower_case=False)
     assert_same(values_of(huggingface.read("ram://huggingface/x")), values_of(reader))
     assert huggingface.vocabulary_of("ram://huggingface/x") == ["[PAD]", "a"]
     assert huggingface.lower_case_of("ram://huggingface/x") is False
-
-
-def release_values(architecture):
-    rng = np.random.default_rng(1)
-    return {ours: rng.standard_normal(shape[::-1] if transposed else shape).astype(np.float32)
-            for _, shape, ours, transposed in rows_of(architecture)}
 
 
 def test_variables_are_written_as_their_values(tmp_path):
@@ -453,85 +195,3 @@ def test_failed_write_leaves_no_half_file(tmp_path):
     with pytest.raises(BertError, match="cannot be read"):
         huggingface.write(str(tmp_path / "out"), reader, CONFIG)
     assert os.listdir(tmp_path / "out") == []
-
-
-def test_labels_are_written_and_read_in_order(tmp_path):
-    values = release_values("BertForTokenClassification")
-    huggingface.write(str(tmp_path / "a"), values, CONFIG, labels=["O", "B-PER", "I-PER"])
-    config = json.loads((tmp_path / "a/config.json").read_text())
-    assert config["label2id"] == {"O": 0, "B-PER": 1, "I-PER": 2}
-    assert huggingface.labels_of(config) == ["O", "B-PER", "I-PER"]
-    huggingface.write(str(tmp_path / "b"), values, CONFIG)
-    assert huggingface.labels_of(huggingface.config_values(str(tmp_path / "b"))) == ["LABEL_0", "LABEL_1", "LABEL_2"]
-    with pytest.raises(BertError, match="cls/ner/output_weights has 3 rows for 2 labels"):
-        huggingface.write(str(tmp_path / "c"), values, CONFIG, labels=["O", "B-PER"])
-
-
-@pytest.mark.parametrize("theirs, ours, back", [
-    ("gelu", "gelu_erf", "gelu"), ("gelu_new", "gelu", "gelu_new"), ("gelu_pytorch_tanh", "gelu", "gelu_new"),
-    ("gelu_fast", "gelu", "gelu_new"), ("relu", "relu", "relu"),
-])
-def test_activation_keeps_its_curve(theirs, ours, back):
-    config = huggingface.config_from_json({"vocab_size": 9, "hidden_act": theirs})
-    assert config.hidden_act == ours
-    assert huggingface.config_to_json(config, "BertModel")["hidden_act"] == back
-
-
-def test_configuration_there_and_back_is_the_same():
-    config = CONFIG.replace(causal=True)
-    assert huggingface.config_from_json(huggingface.config_to_json(config, "BertModel")) == config
-    assert huggingface.config_from_json({"vocab_size": 9}).hidden_act == "gelu_erf"
-
-
-@pytest.mark.parametrize("key, value, message", [
-    ("model_type", "roberta", "config.json: the model is a roberta, not a BERT"),
-    ("position_embedding_type", "relative_key", "position_embedding_type is 'relative_key'"),
-    ("add_cross_attention", True, "cross_attention"),
-    ("hidden_act", "silu", "hidden_act is 'silu'"),
-])
-def test_configuration_of_no_bert_is_refused(key, value, message):
-    with pytest.raises(BertError, match=message):
-        huggingface.config_from_json({"vocab_size": 9, key: value})
-
-
-def test_tokenizer_files_say_how_text_is_read(tmp_path):
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "é", "##\u2028"]
-    huggingface.write(str(tmp_path), release_values("BertModel"), CONFIG, tokens=tokens, do_lower_case=False)
-    assert (tmp_path / "vocab.txt").read_bytes() == "".join(f"{token}\n" for token in tokens).encode()
-    assert json.loads((tmp_path / "tokenizer_config.json").read_text()) == {
-        "tokenizer_class": "BertTokenizer", "do_lower_case": False, "model_max_length": 5, "unk_token": "[UNK]",
-        "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"}
-    assert huggingface.lower_case_of(str(tmp_path)) is False
-
-
-@pytest.mark.parametrize("normalizer, expected", [
-    ({"type": "BertNormalizer", "lowercase": False}, False),
-    ({"type": "BertNormalizer", "lowercase": True}, True),
-    ({"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}]}, True),
-    ({"type": "NFD"}, None),
-    (None, None),
-])
-def test_casing_is_found_in_tokenizer_json(tmp_path, normalizer, expected):
-    assert huggingface.lower_case_of(str(tmp_path)) is None
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"normalizer": normalizer}))
-    assert huggingface.lower_case_of(str(tmp_path)) is expected
-
-
-def test_vocabulary_is_found_in_tokenizer_json(tmp_path):
-    assert huggingface.vocabulary_of(str(tmp_path)) is None
-    tokenizer = {"model": {"type": "WordPiece", "vocab": {"a": 1, "[PAD]": 0, "b": 2}},
-                 "added_tokens": [{"content": "[PAD]", "id": 0}, {"content": "<new>", "id": 3}]}
-    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
-    assert huggingface.vocabulary_of(str(tmp_path)) == ["[PAD]", "a", "b", "<new>"]
-    (tmp_path / "vocab.txt").write_text("[PAD]\n x \n", newline="\n")
-    assert huggingface.vocabulary_of(str(tmp_path)) == ["[PAD]", "x"]
-
-
-@pytest.mark.parametrize("model, message", [
-    ({"type": "BPE", "vocab": {"a": 0}}, "the tokenizer is BPE, not WordPiece"),
-    ({"type": "WordPiece", "vocab": {"a": 0, "b": 2}}, "ids of its 2 word pieces are not 0 to 1"),
-])
-def test_tokenizer_json_that_is_no_vocabulary_is_refused(tmp_path, model, message):
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
-    with pytest.raises(BertError, match=message):
-        huggingface.vocabulary_of(str(tmp_path))
