@@ -5,6 +5,7 @@ the same BERT fine-tuned on a labelled set made of that prose → predictions.
     python -m demo.run --output_dir=out --corpus=folder    your own text files
 """
 
+import dataclasses
 import os
 import time
 
@@ -56,8 +57,8 @@ def main(_):
     say("4. Pre-training, then evaluation on the documents held out")
     report = pretrain(folder, vocab_file, values.num_train_steps)
     entropy = unigram_entropy(train_text, vocab_file)
-    curve.draw(f"{folder}/run", f"{folder}/learning_curve.png", "The demo's BERT",
-               reference=("unigram entropy", entropy))
+    loss = dataclasses.replace(curve.MASKED_LM_LOSS, reference=("unigram entropy", entropy))
+    curve.draw(f"{folder}/run", f"{folder}/learning_curve.png", "The demo's BERT", (loss, curve.PRETRAINING_ACCURACY))
     say("5. Blanks in sentences it has never seen")
     for blank in fill_blanks(report.final_model, held_out):
         print(blank.line())

@@ -4,9 +4,9 @@ The same strategies, precision, resume and reports as in pre-training; what diff
 """
 
 import dataclasses
+import functools
 import math
 import os
-import time
 
 import keras
 import numpy as np
@@ -17,11 +17,13 @@ from foundation.errors import BertError
 from modeling.checkpoints import load
 from modeling.models import named_variables
 from tasks import batching
+from tasks.evaluation import Evaluator
 from tasks.feature_cache import FeatureCache
 from tasks.objective import TaskObjective
 from tasks.prediction import Predictor
+from tasks.splits import Splits
 from tasks.tokenizers import tokenizer_of
-from training import run_directory, strategy
+from training import curve, run_directory, strategy
 from training.best_model import BestModel
 from training.loop import TrainLoop
 from training.optimization import make_optimizer, warmup_linear_decay
@@ -91,7 +93,8 @@ class FineTuningRun:
             raise BertError("Nothing to do: give --do_train=true, --do_eval=true, --do_predict=true, or several.")
         if settings.early_stop and not settings.loop.eval_every_steps:
             raise BertError("--early_stop counts evaluations during training: give --eval_every, a number of steps.")
-        self.start, *self.other_members = [StartingPoint(each) for each in self._start_settings()]
+        self.members = [StartingPoint(each) for each in self._start_settings()]
+        self.start = self.members[0]
         self.start.check_length(task.max_seq_length)
         self.vocab_file, self.tokenizer = tokenizer_of(self.start)
         task.tokenizer = self.tokenizer
@@ -110,9 +113,10 @@ class FineTuningRun:
             packs = self.placement.platform == "cpu" and not self.placement.xla and not self.static_shapes
             self.model = task.model(self.config, self.placement.dtype, packs)
             self.objective = TaskObjective(task, self.model)
-        self.predictor = Predictor(task, self.placement, self.objective, self.static_shapes)
-        self._examples = {}
-        self._kept_outputs = {}  # by the files they are of, for as long as the weights stay
+        self.splits = Splits(task, self.cache, self.placement.is_chief)
+        self.evaluator = Evaluator(
+            task, self.splits, Predictor(task, self.placement, self.objective, self.static_shapes),
+            [functools.partial(self._load_member, member) for member in self.members] if settings.ensemble else ())
 
     def run(self):
         """Does what the settings say."""
@@ -128,7 +132,7 @@ class FineTuningRun:
             report.evaluation = self._evaluate(report.step)
             self.reporter.flush()
         if settings.do_predict:
-            report.predictions = self._predict()
+            report.predictions = self.evaluator.write_predictions(settings.predict_batch_size, self.directory)
             if report.final_model:
                 # Predicting a file with answers may tune a threshold.
                 self._write_description(report.final_model)
@@ -136,7 +140,7 @@ class FineTuningRun:
 
     def _train(self, report):
         settings = self.settings
-        features = self._features("train", training=True)
+        features = self.splits.features("train", training=True)
         if not len(features):
             raise BertError(f"{', '.join(self.task.files('train'))}: no example to train on.")
         steps = max(1, int(len(features) / settings.train_batch_size * settings.num_train_epochs))
@@ -204,17 +208,20 @@ class FineTuningRun:
             best = self.best.best
             if best["step"] != step:
                 load.load_into(self.model, self.best.prefix)
-                self._kept_outputs.clear()
+                self.evaluator.forget()
                 self.reporter.say(f"The best weights are those of step {best['step']:,}.")
                 report.step, report.evaluation = best["step"], self._evaluate(best["step"])
             self.reporter.say(self.best.table())
         self.reporter.flush()
         report.final_model = self.directory.write_final(self._weights(), self.config, self.vocab_file)
         self._write_description(report.final_model)
+        if self.placement.is_chief:
+            curve.draw(self.directory.path, self.directory.join("learning_curve.png"), self.task.name,
+                       (curve.LOSS, curve.Panel(self.task.metric, {self.task.metric: self.task.metric})))
 
     def _load_trained(self):
         """Weights of the finished run, or of --init_checkpoint; returns the step they are of, 0 where unknown."""
-        for member in (*self.other_members, self.start):
+        for member in self.members:
             if member.config.replace(do_lower_case=None) != self.config.replace(do_lower_case=None):
                 raise BertError(f"{member.config_file} differs from {self.start.config_file}: an ensemble is of models "
                                 f"of one configuration.")
@@ -233,61 +240,13 @@ class FineTuningRun:
         return loaded
 
     def _evaluate_in_passing(self, step):
-        self._kept_outputs.clear()
+        self.evaluator.forget()
         return self.best.note(step, self._evaluate(step), self._weights())
 
     def _evaluate(self, step):
-        """Figures of every dev split: the first's by their names, the others' with the split's name behind."""
-        figures = {}
-        for number, split in enumerate(self.task.dev_splits):
-            features, outputs = self._outputs(split, self.settings.eval_batch_size)
-            found = self.task.score(split, self._read(split), features, outputs)
-            behind = f"_{split.removeprefix('dev_')}" if number else ""
-            figures |= {f"{name}{behind}": float(value) for name, value in found.items()}
+        figures = self.evaluator.figures(self.settings.eval_batch_size)
         self.reporter.evaluation(step, figures)
         return figures
-
-    def _predict(self):
-        paths = []
-        for split in self.task.test_splits:
-            features, outputs = self._outputs(split, self.settings.predict_batch_size)
-            if self.placement.is_chief:
-                paths += self.task.write(split, self._read(split), features, outputs, self.directory.path)
-        return tuple(paths)
-
-    def _outputs(self, split, batch_size):
-        """Features of a split and the model's outputs for them; the mean outputs where there are several models."""
-        key = (*self.task.files(split), len(self._read(split)))
-        if key not in self._kept_outputs:
-            self._kept_outputs = {key: self._new_outputs(split, batch_size)}
-        return self._kept_outputs[key]
-
-    def _new_outputs(self, split, batch_size):
-        features = self._features(split, training=False)
-        if not len(features):
-            raise BertError(f"{', '.join(self.task.files(split))}: no example there.")
-        outputs = self.predictor.outputs(features, batch_size, split)
-        for member in self.other_members:
-            self._load_member(member)
-            more = self.predictor.outputs(features, batch_size, split)
-            outputs = {name: [a + b for a, b in zip(outputs[name], more[name])] for name in outputs}
-        if self.other_members:
-            self._load_member(self.start)
-            outputs = {name: [value / (1 + len(self.other_members)) for value in values]
-                       for name, values in outputs.items()}
-        return features, {name: values if name in self.task.token_outputs else np.stack(values)
-                          for name, values in outputs.items()}
-
-    def _features(self, split, training):
-        def make():
-            started = time.monotonic()
-            features = self.task.features(self._read(split), self.tokenizer, training)
-            if self.placement.is_chief:
-                print(f"{split}: {len(features):,} rows of {features.lengths.mean() if len(features) else 0:.0f} word "
-                      f"pieces made in {time.monotonic() - started:.1f} s.", flush=True)
-            return features
-
-        return self.cache.get(self.task, split, training, make)
 
     def _read_ahead(self):
         """Reads what is evaluated and predicted before anything is trained, to hear of mistakes there in time."""
@@ -297,12 +256,7 @@ class FineTuningRun:
             raise BertError(f"{self.task.name} has no dev set to evaluate.")
         for split in (*(self.task.dev_splits if evaluates else ()),
                       *(self.task.test_splits if settings.do_predict else ())):
-            self._read(split)
-
-    def _read(self, split):
-        if split not in self._examples:
-            self._examples[split] = self.task.read(split)
-        return self._examples[split]
+            self.splits.examples(split)
 
     def _weights(self):
         return named_variables(self.model, trainable=False)

@@ -1,5 +1,6 @@
 """The learning curve of a run as a picture, from what it reported."""
 
+import dataclasses
 import io
 
 import tensorflow as tf
@@ -8,45 +9,69 @@ from foundation import files
 from training.reporting import read_metrics
 
 
-def draw(run_folder, output_file, title="Pre-training", reference=None):
-    """Draws loss and accuracy over steps.
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One of the picture's diagrams.
+
+    Attributes:
+        label: of its vertical axis.
+        figures: dict of a reported figure's name to what the legend calls it; at most two.
+        limits: of its vertical axis, or None.
+        reference: (label, value) of a line to compare with, or None.
+    """
+
+    label: str
+    figures: dict
+    limits: tuple | None = None
+    reference: tuple | None = None
+
+
+LOSS = Panel("loss", {"loss": "loss"})
+MASKED_LM_LOSS = Panel("loss, nats", {"masked_lm_loss": "masked words"})
+PRETRAINING_ACCURACY = Panel(
+    "accuracy", {"masked_lm_accuracy": "masked words", "next_sentence_accuracy": "next sentence"}, limits=(0, 1))
+
+
+def draw(run_folder, output_file, title, panels):
+    """Draws figures over steps: those of training as lines, those of evaluations as points.
 
     Args:
         run_folder: folder with metrics.jsonl.
         output_file: path of the PNG.
         title: above the picture.
-        reference: (label, loss) of a line to compare with, or None.
+        panels: sequence of Panel, from left to right; one of figures that were not reported is left out.
     """
+    lines = read_metrics(run_folder)
+    panels = [panel for panel in panels if any(name in line for line in lines for name in panel.figures)]
+    if not panels:
+        return
     # Here and not above: matplotlib takes half a second, and only the picture needs it.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    lines = read_metrics(run_folder)
-    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    figure = Figure(figsize=(4.5 * len(panels), 4.5), layout="constrained")
     figure.suptitle(title)
-    losses, accuracies = figure.subplots(1, 2)
-    _plot(losses, lines, {"masked_lm_loss": "masked words"}, "loss, nats")
-    if reference:
-        label, loss = reference
-        losses.axhline(loss, color="grey", linestyle="--", linewidth=1, label=f"{label} ({loss:.2f})")
-    names = {"masked_lm_accuracy": "masked words", "next_sentence_accuracy": "next sentence"}
-    _plot(accuracies, lines, names, "accuracy")
-    accuracies.set_ylim(0, 1)
-    for axes in (losses, accuracies):
-        axes.set_xlabel("step")
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
+    for axes, panel in zip(figure.subplots(1, len(panels), sharex=True, squeeze=False)[0], panels):
+        _plot(axes, lines, panel)
     picture = io.BytesIO()
     FigureCanvasAgg(figure).print_png(picture)
     with files.atomic(output_file) as temporary, tf.io.gfile.GFile(temporary, "wb") as file:
         file.write(picture.getvalue())
 
 
-def _plot(axes, lines, names, label):
-    axes.set_ylabel(label)
-    for color, (name, shown) in zip(("C0", "C1"), names.items()):
+def _plot(axes, lines, panel):
+    for color, (name, shown) in zip(("C0", "C1"), panel.figures.items()):
         for kind, style in (("train", {"linewidth": 1.5}), ("eval", {"marker": "o", "linestyle": "none"})):
             points = [(line["step"], line[name]) for line in lines if line["kind"] == kind and name in line]
             if points:
                 held_out = ", held out" if kind == "eval" else ""
                 axes.plot(*zip(*points), color=color, label=shown + held_out, **style)
+    if panel.reference:
+        label, value = panel.reference
+        axes.axhline(value, color="grey", linestyle="--", linewidth=1, label=f"{label} ({value:.2f})")
+    if panel.limits:
+        axes.set_ylim(panel.limits)
+    axes.set_ylabel(panel.label)
+    axes.set_xlabel("step")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)

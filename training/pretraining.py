@@ -132,7 +132,8 @@ class PretrainingRun:
             report.evaluation = self._evaluate(report.step)
             self.reporter.flush()
         if settings.do_train and self.placement.is_chief:
-            curve.draw(self.directory.path, self.directory.join("learning_curve.png"))
+            curve.draw(self.directory.path, self.directory.join("learning_curve.png"), "Pre-training",
+                       (curve.MASKED_LM_LOSS, curve.PRETRAINING_ACCURACY))
         return report
 
     def _start(self):

@@ -89,15 +89,15 @@ class Reporter:
             file.write(json.dumps({"kind": kind, "step": step, **figures}) + "\n")
 
     def _drop_after(self, step):
-        path = self.directory.join(_METRICS)
-        if tf.io.gfile.exists(path):
-            kept = [line for line in read_metrics(self.directory.path) if line["step"] <= step]
-            files.write_text(path, "".join(json.dumps(line) + "\n" for line in kept))
+        if lines := read_metrics(self.directory.path):
+            kept = "".join(json.dumps(line) + "\n" for line in lines if line["step"] <= step)
+            files.write_text(self.directory.join(_METRICS), kept)
 
 
 def read_metrics(run_folder):
     """List of dicts (`kind`, `step` and figures) that a run has reported, for drawing its curve."""
-    lines = files.read_text(f"{run_folder}/{_METRICS}").splitlines()
+    path = f"{run_folder}/{_METRICS}"
+    lines = files.read_text(path).splitlines() if tf.io.gfile.exists(path) else []
     # A process killed while it wrote leaves half a line at the end.
     return [json.loads(line) for line in lines if line.endswith("}")]
 

@@ -59,6 +59,7 @@ def test_task_is_learned_and_figures_are_written(trained):
     assert written["global_step"] == str(report.step)
     losses = [line["loss"] for line in reporting.read_metrics(str(folder)) if line["kind"] == "train"]
     assert losses[-1] < losses[0]
+    assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_final_model_is_the_best_evaluation_s(trained):

@@ -59,7 +59,10 @@ def test_curve_is_a_picture_of_what_was_reported(tmp_path):
     for step in (10, 20):
         reporter.train(step, FIGURES)
     reporter.evaluation(20, FIGURES)
-    curve.draw(str(tmp_path), str(tmp_path / "curve.png"), reference=("entropy", 6.0))
+    panels = (curve.Panel("loss, nats", {"loss": "loss"}, reference=("entropy", 6.0)), curve.PRETRAINING_ACCURACY)
+    curve.draw(str(tmp_path), str(tmp_path / "curve.png"), "A run", panels)
     content = (tmp_path / "curve.png").read_bytes()
+    curve.draw(str(tmp_path), str(tmp_path / "none.png"), "A run", (curve.Panel("F1", {"f1": "f1"}),))
+    assert not (tmp_path / "none.png").exists()
     assert content.startswith(b"\x89PNG")
     assert re.search(rb"IEND", content)
