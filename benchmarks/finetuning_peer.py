@@ -1,8 +1,7 @@
 """The other side of `benchmarks.finetuning_quality`: a plain PyTorch loop over a `transformers` model.
 
-Run by it, in an interpreter that has torch and transformers. Reads the features that this project made, trains as
-Hugging Face's examples do (shuffled batches padded to their longest row, AdamW, linear schedule, clipping at 1), and
-writes the dev set's logits.
+Run by it, in an interpreter that has torch and transformers. Reads the features that this project made, trains on
+shuffled batches padded to their longest row with PyTorch's AdamW and clipping at 1, and writes the dev set's logits.
 """
 
 import itertools
@@ -58,7 +57,7 @@ def train(model, rows, told):
     others = [value for name, value in model.named_parameters() if "bias" in name or "LayerNorm" in name]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
                                   lr=told["learning_rate"], eps=1e-6)
-    schedule = get_linear_schedule_with_warmup(optimizer, int(steps * 0.1), steps)
+    schedule = make_schedule(told["schedule"], optimizer, steps)
     order = np.concatenate([np.random.default_rng([told["seed"], epoch]).permutation(len(rows))
                             for epoch in range(-(-steps * size // len(rows)))])
     model.train()
@@ -71,6 +70,15 @@ def train(model, rows, told):
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
+
+
+def make_schedule(name, optimizer, steps):
+    """Warm-up, then a line to 0: the release's counts from step 0 on, that of transformers from the end of warm-up."""
+    warmup = int(steps * 0.1)
+    if name == "transformers":
+        return get_linear_schedule_with_warmup(optimizer, warmup, steps)
+    return torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: step / warmup if step < warmup else 1 - step / steps)
 
 
 def predict(model, rows):

@@ -37,6 +37,8 @@ flags.DEFINE_list("seeds", ["1", "2", "3"], "Seeds.")
 flags.DEFINE_float("learning_rate", 1e-4, "Of both sides.")
 flags.DEFINE_float("num_train_epochs", 3.0, "Of both sides.")
 flags.DEFINE_integer("train_batch_size", 32, "Of both sides.")
+flags.DEFINE_enum("peer_schedule", "release", ("release", "transformers"), "The peer's rate after warm-up: the "
+                  "release's, as here, or that of transformers, a ninth above it.")
 flags.DEFINE_bool("bfloat16", True, "Whether both sides compute in bfloat16.")
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -97,7 +99,8 @@ def peer(comparison, seed, folder):
     told = {"family": comparison.family, "model": FLAGS.init_checkpoint, "num_labels": comparison.num_labels,
             "features": os.path.join(folder, comparison.family), "output": output, "seed": int(seed),
             "learning_rate": FLAGS.learning_rate, "num_train_epochs": FLAGS.num_train_epochs,
-            "train_batch_size": FLAGS.train_batch_size, "bfloat16": FLAGS.bfloat16}
+            "train_batch_size": FLAGS.train_batch_size, "bfloat16": FLAGS.bfloat16,
+            "schedule": FLAGS.peer_schedule}
     times = timed([FLAGS.peer_python, "-m", "benchmarks.finetuning_peer", json.dumps(told)])
     task, logits = comparison.task, np.load(output)
     examples = task.read("dev")

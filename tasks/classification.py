@@ -84,6 +84,10 @@ class ClassificationTask:
             return ops.square(outputs["logits"][:, 0] - ops.cast(truths, "float32"))
         return keras.losses.sparse_categorical_crossentropy(truths, outputs["logits"], from_logits=True)
 
+    def terms_per_row(self, features):
+        """A row is a term."""
+        return 1.0
+
     def score(self, split, examples, features, outputs):
         """The release's `eval_accuracy`, `eval_loss` and `loss`, and the data set's official figures.
 

@@ -143,6 +143,7 @@ class FineTuningRun:
         features = self.splits.features("train", training=True)
         if not len(features):
             raise BertError(f"{', '.join(self.task.files('train'))}: no example to train on.")
+        self.objective.terms_per_row = self.task.terms_per_row(features)
         steps = max(1, int(len(features) / settings.train_batch_size * settings.num_train_epochs))
         optimization = dataclasses.replace(
             settings.optimization, num_train_steps=steps, num_warmup_steps=int(steps * settings.warmup_proportion))

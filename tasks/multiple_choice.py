@@ -145,6 +145,10 @@ class MultipleChoiceTask:
         labels = tf.reshape(tf.cast(batch["label_ids"], tf.int32), [-1])
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs["logits"])
 
+    def terms_per_row(self, features):
+        """A row is a term."""
+        return 1.0
+
     def score(self, split, examples, features, outputs):
         """The share of questions whose right choice has the highest score, and the loss, the mean over questions."""
         logits, labels = np.asarray(outputs["logits"], np.float64), features.values["label_ids"]

@@ -164,6 +164,10 @@ class NerTask:
         labels = tf.maximum(tf.cast(batch["token_labels"], tf.int32), 0)
         return tf.reshape(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs["logits"]), [-1])
 
+    def terms_per_row(self, features):
+        """Labelled words of a row."""
+        return float(np.count_nonzero(features.tokens["token_labels"] >= 0) / len(features))
+
     def score(self, split, examples, features, outputs):
         """Entity-level F1, precision and recall and the accuracy of tags, in percent as conlleval prints them; and the
         loss, the mean over words.

@@ -6,24 +6,33 @@ from modeling.models import named_variables
 
 
 class TaskObjective:
-    """A task's loss over a model, as an objective of `training.step`: the weighted mean of its terms."""
+    """A task's loss over a model, as an objective of `training.step`: the weighted mean of its terms.
+
+    Args:
+        task: Task.
+        model: of the task.
+
+    Attributes:
+        terms_per_row: what a batch's loss is divided by is this for each of its rows, and not the terms it happens to
+            hold: among batches of like length a word in a short sentence would count more than one in a long one.
+    """
 
     sum_names = ("loss", "weight")
 
     def __init__(self, task, model):
-        self.task, self.model = task, model
+        self.task, self.model, self.terms_per_row = task, model, 1.0
         self.variables = {name: variable.value for name, variable in named_variables(model).items()}
 
     def weights(self, batch):
-        """The terms that count."""
-        return {"weight": tf.reduce_sum(self.task.weights(batch))}
+        """What these rows add to the batch's divisor."""
+        return {"weight": tf.reduce_sum(tf.cast(batch["is_real_example"], tf.float32)) * self.terms_per_row}
 
     def loss(self, batch, weights, dropout_seed):
         """This part's share of the whole batch's loss."""
         terms = self.task.losses(self.model(batch, dropout_seed=dropout_seed), batch)
         counts = self.task.weights(batch)
         total = tf.reduce_sum(terms * counts)
-        return total / tf.maximum(weights["weight"], 1.0), {"loss": total, "weight": tf.reduce_sum(counts)}
+        return total / weights["weight"], {"loss": total, "weight": tf.reduce_sum(counts)}
 
     def predict(self, batch):
         """The model's outputs, without dropout."""

@@ -50,7 +50,10 @@ class Task(typing.Protocol):
         """Float32 [n]: how much each term of the loss counts; 0 for rows that are not real."""
 
     def losses(self, outputs, batch):
-        """Float32 [n], the terms; the loss is their weighted mean over the whole batch."""
+        """Float32 [n], the terms. Their weighted sum, divided by rows times `terms_per_row`, is a batch's loss."""
+
+    def terms_per_row(self, features):
+        """Mean weight of a row's terms over a training set; 1 where a row is one term."""
 
     def score(self, split, examples, features, outputs):
         """Dict of figures. `outputs` is a dict of arrays [rows, ...], token outputs a list of [length, ...]."""

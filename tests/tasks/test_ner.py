@@ -121,6 +121,12 @@ def test_only_labelled_words_of_real_rows_count():
     assert losses.numpy()[[1, 3]] == pytest.approx([expected[0, 1, 2], expected[0, 3, 0]])
 
 
+def test_terms_of_a_row_are_its_labelled_words(folder, tokenizer):
+    of_dev = task(folder)
+    features = of_dev.features(of_dev.read("dev"), tokenizer, True)
+    assert of_dev.terms_per_row(features) == 3  # sentences of 2 and of 4 words
+
+
 def test_the_model_is_fine_tuned_or_on_a_frozen_encoder(folder):
     config = BertConfig.from_dict(TINY_CONFIG)
     assert isinstance(task(folder).model(config, None, False), TokenClassificationModel)
