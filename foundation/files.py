@@ -74,8 +74,8 @@ def read_text(path):
         ) from None
 
 
-def read_lines_of_text(path):
-    """Reads a whole UTF-8 file of lines that people edit: a byte order mark is dropped.
+def read_edited_text(path):
+    """Reads a whole UTF-8 file that people edit, in lines: a byte order mark is dropped.
 
     Raises:
         BertError: names line and byte of the first that is not UTF-8.

@@ -229,7 +229,9 @@ class FineTuningRun:
             loaded = self._load_member(member)
             if self.placement.is_chief:
                 print(f"{member.checkpoint.path}: {len(loaded.read)} tensors read.", flush=True)
-        best = BestModel(self.directory, self.task.metric, first_step=math.inf).best
+        # The figure that the run chose by: the task at hand may be another, as AX with MNLI's model.
+        metric = description(self.directory.path).get("metric", self.task.metric)
+        best = BestModel(self.directory, metric, first_step=math.inf).best
         return best["step"] if best else 0
 
     def _load_member(self, member):

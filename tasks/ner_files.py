@@ -50,7 +50,7 @@ def read(path):
     sentences, rows = [], []
     document = first = 0
     split = columns = None
-    for number, line in enumerate([*files.read_lines_of_text(path).split("\n"), ""], 1):
+    for number, line in enumerate([*files.read_edited_text(path).split("\n"), ""], 1):
         line = line.rstrip("\r")
         document_break = line.startswith(DOCUMENT_BREAK)
         if document_break or not line.strip():

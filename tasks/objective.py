@@ -6,15 +6,15 @@ from modeling.models import named_variables
 
 
 class TaskObjective:
-    """A task's loss over a model, as an objective of `training.step`: the weighted mean of its terms.
+    """A task's loss over a model, as an objective of `training.step`. What is reported is the mean over its terms.
 
     Args:
         task: Task.
         model: of the task.
 
     Attributes:
-        terms_per_row: what a batch's loss is divided by is this for each of its rows, and not the terms it happens to
-            hold: among batches of like length a word in a short sentence would count more than one in a long one.
+        terms_per_row: `Task.terms_per_row` of the training set. A batch's loss is divided by this for each of its rows,
+            and not by the terms it happens to hold, for then a word would count more in batches of short sentences.
     """
 
     sum_names = ("loss", "weight")

@@ -150,7 +150,7 @@ def read(path, layout=Layout()):
         file_format = _FORMATS.get(os.path.splitext(path)[1].lower())
     if file_format is None:
         raise BertError(f"{path}: cannot tell the format by the name. Pass --file_format=tsv, csv or jsonl.")
-    text = files.read_lines_of_text(path)
+    text = files.read_edited_text(path)
     if not text.strip():
         raise BertError(f"{path}: empty.")
     if file_format == "jsonl":

@@ -12,8 +12,9 @@ from modeling.checkpoints import google, load
 from modeling.config import BertConfig
 from modeling.models import QuestionAnsweringModel, named_variables
 from tasks import finetuning
+from tasks.classification import ClassificationSettings, ClassificationTask
 from tests.conftest import WORDS
-from tests.tasks.finetuning_process import run, settings
+from tests.tasks.finetuning_process import from_dict, run, settings
 from training import reporting
 
 
@@ -83,6 +84,14 @@ def test_finished_folder_predicts_with_nothing_but_the_input(trained, task, tmp_
                 settings(folder, do_train=False, do_predict=True))
     assert set(again.predictions) == set(report.predictions)
     assert (folder / "test_results.tsv").read_text() == before
+
+
+def test_finished_folder_predicts_for_a_task_of_another_figure(trained, task):
+    folder, report = trained
+    other = ClassificationTask(ClassificationSettings(**task))
+    other.metric = "f1"
+    again = finetuning.run(other, from_dict(settings(folder, do_train=False, do_predict=True)))
+    assert again.step == report.step
 
 
 @pytest.mark.parametrize("options", [{"static_shapes": "true"}, {"hardware": {"xla": "true"}}], ids=["static", "xla"])
