@@ -18,9 +18,9 @@ import dataclasses
 
 from absl import flags
 
+from extraction import extractor, vector_files
 from foundation import command
 from foundation.errors import BertError
-from tasks import extraction, vector_files
 from training import flags as training_flags
 
 training_flags.define_model()
@@ -35,7 +35,7 @@ flags.DEFINE_integer("max_seq_length", 128, "Most word pieces of a sequence, [CL
 flags.DEFINE_bool("do_lower_case", None, "Whether the vocabulary is of lower-cased text; as --init_checkpoint says, "
                   "or true, where not given.")
 flags.DEFINE_integer("batch_size", 32, "Sequences of a batch, over all devices.", lower_bound=1)
-flags.DEFINE_enum("pooling", "none", extraction.POOLING, "One vector a line: pooler (the model's own, of the last "
+flags.DEFINE_enum("pooling", "none", extractor.POOLING, "One vector a line: pooler (the model's own, of the last "
                   "layer), cls (that of [CLS]), mean (over the tokens), the last two of each of --layers.")
 flags.DEFINE_enum("output_format", "auto", vector_files.FORMATS, "auto: by the ending of --output_file.")
 flags.DEFINE_enum("output_dtype", "float32", ("float32", "float16"), "Numbers in npz and arrow files.")
@@ -50,9 +50,9 @@ def main(_):
         print("--use_one_hot_embeddings is ignored: gathering gives the same vectors, faster.")
     given = {"start": training_flags.start(values), "hardware": training_flags.hardware(values),
              "layers": _layers(values.layers)}
-    names = [field.name for field in dataclasses.fields(extraction.ExtractionSettings) if field.name not in given]
-    settings = extraction.ExtractionSettings(**given, **{name: values[name].value for name in names})
-    print(extraction.run(settings).summary())
+    names = [field.name for field in dataclasses.fields(extractor.ExtractionSettings) if field.name not in given]
+    settings = extractor.ExtractionSettings(**given, **{name: values[name].value for name in names})
+    print(extractor.run(settings).summary())
 
 
 def _layers(text):

@@ -13,8 +13,9 @@ GLUE's tasks and XNLI by name, and tables of one's own:
 
 from absl import flags
 
+from finetuning import data_flags, driver
 from foundation import command
-from tasks import classification, data_flags, finetuning
+from tasks.classification import task as classification
 from training import flags as training_flags
 
 training_flags.define_finetuning()
@@ -36,7 +37,7 @@ def main(_):
     """Flags to a task and settings to one call."""
     values = flags.FLAGS
     task = classification.ClassificationTask(data_flags.settings(classification.ClassificationSettings, values))
-    print(finetuning.run(task, training_flags.finetuning(values)).summary())
+    print(driver.run(task, training_flags.finetuning(values)).summary())
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ SWAG and CODAH by name, and tables of one's own, of any number of choices:
 
 from absl import flags
 
+from finetuning import data_flags, driver
 from foundation import command
-from tasks import data_flags, finetuning, multiple_choice
+from tasks.multiple_choice import task as multiple_choice
 from training import flags as training_flags
 
 training_flags.define_finetuning()
@@ -35,7 +36,7 @@ def main(_):
     """Flags to a task and settings to one call."""
     values = flags.FLAGS
     task = multiple_choice.MultipleChoiceTask(data_flags.settings(multiple_choice.MultipleChoiceSettings, values))
-    print(finetuning.run(task, training_flags.finetuning(values)).summary())
+    print(driver.run(task, training_flags.finetuning(values)).summary())
 
 
 if __name__ == "__main__":

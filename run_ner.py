@@ -14,9 +14,10 @@ A line is a word, other columns if any, and its tag (BIO or IOB1), by tabs or by
 
 from absl import flags
 
+from finetuning import data_flags, driver
 from foundation import command
 from modeling import feature_tagger
-from tasks import data_flags, finetuning, ner
+from tasks.ner import task as ner
 from training import flags as training_flags
 
 # A BiLSTM that begins at random learns too little at the rate that suits a pre-trained model.
@@ -44,7 +45,7 @@ def main(_):
     settings = data_flags.settings(ner.NerSettings, values)
     if settings.feature_based and not values["learning_rate"].present:
         values.learning_rate = FEATURE_BASED_LEARNING_RATE
-    print(finetuning.run(ner.NerTask(settings), training_flags.finetuning(values)).summary())
+    print(driver.run(ner.NerTask(settings), training_flags.finetuning(values)).summary())
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from absl import flags
 
 from foundation import command
 from foundation.errors import BertError
-from tasks import search
+from search import search
 
 SCRIPTS = ("run_classifier", "run_squad", "run_multiple_choice", "run_ner")
 

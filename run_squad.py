@@ -9,9 +9,10 @@ SQuAD 2.0 wants --version_2_with_negative=true. docs/fine_tuning.md has recipes 
 
 from absl import flags
 
+from finetuning import data_flags, driver
 from foundation import command
-from tasks import data_flags, finetuning, squad
-from tasks.squad_answers import ANSWER_TEXTS
+from tasks.squad import task as squad
+from tasks.squad.answers import ANSWER_TEXTS
 from training import flags as training_flags
 
 training_flags.define_finetuning(max_seq_length=384)
@@ -35,7 +36,7 @@ def main(_):
     """Flags to a task and settings to one call."""
     values = flags.FLAGS
     task = squad.SquadTask(data_flags.settings(squad.SquadSettings, values))
-    print(finetuning.run(task, training_flags.finetuning(values)).summary())
+    print(driver.run(task, training_flags.finetuning(values)).summary())
 
 
 if __name__ == "__main__":

@@ -15,19 +15,19 @@ import tensorflow as tf
 from absl import flags
 
 import foundation  # noqa: F401  before TensorFlow, whose notices it keeps away
+from finetuning.driver import TaskObjective
 from foundation import command
-from tasks import batching
-from tasks.classification import ClassificationTask
-from tasks.classification_files import ClassificationSettings
-from tasks.finetuning import TaskObjective
-from tasks.squad import SquadSettings, SquadTask
+from inputs import batching
+from tasks.classification.files import ClassificationSettings
+from tasks.classification.task import ClassificationTask
+from tasks.squad.task import SquadSettings, SquadTask
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import Vocabulary
 from training import flags as training_flags
 from training import strategy
+from training.initial_model import StartingPoint
 from training.optimization import make_optimizer
 from training.settings import OptimizationSettings
-from training.starting_point import StartingPoint
 from training.step import PredictionStep, TrainStep
 
 FLAGS = flags.FLAGS

@@ -22,9 +22,9 @@ from absl import flags
 
 import foundation  # noqa: F401  before TensorFlow, whose notices it keeps away
 from foundation import command, files
-from tasks.classification import ClassificationTask
-from tasks.classification_files import ClassificationSettings
-from tasks.ner import NerSettings, NerTask
+from tasks.classification.files import ClassificationSettings
+from tasks.classification.task import ClassificationTask
+from tasks.ner.task import NerSettings, NerTask
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import Vocabulary
 

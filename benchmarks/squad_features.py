@@ -15,7 +15,8 @@ import time
 from absl import flags
 
 from foundation import command
-from tasks import squad_features, squad_files
+from tasks.squad import features as squad_features
+from tasks.squad import files as squad_files
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import Vocabulary
 

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from data_prep import records
-from data_prep.id_shards import IdStore
+from data_prep.id_store import IdStore
 from data_prep.masking import mask_tokens
 from data_prep.memory_maps import MappedArray
 from data_prep.permutation import Permutation

@@ -14,7 +14,7 @@ import tempfile
 
 import tensorflow as tf
 
-from data_prep import id_shards, instances, manifest, sentence_pairs
+from data_prep import id_store, instances, manifest, sentence_pairs
 from data_prep.records import PretrainingSchema
 from foundation import files
 from foundation.errors import BertError
@@ -155,10 +155,10 @@ def _make_store(workers, folder, inputs, corpus, vocabulary, settings):
     """First pass. Returns the counts of the corpus."""
     source = os.path.join(folder, "tokenized")
     files.make_folder(source)
-    units = [(f"{number:06d}", spans) for number, spans in enumerate(id_shards.plan_spans(inputs))]
+    units = [(f"{number:06d}", spans) for number, spans in enumerate(id_store.plan_spans(inputs))]
     results = workers.run(
         functools.partial(
-            id_shards.tokenize_unit, folder=source, corpus=corpus, vocab_sha256=vocabulary.sha256
+            id_store.tokenize_unit, folder=source, corpus=corpus, vocab_sha256=vocabulary.sha256
         ),
         units,
         os.path.join(folder, "tokenized_done"),
@@ -178,7 +178,7 @@ def _make_store(workers, folder, inputs, corpus, vocabulary, settings):
         raise BertError(problem)
     store = os.path.join(folder, "store")
     if not os.path.exists(os.path.join(store, "store.json")):
-        id_shards.join_units([unit[0] for unit in units], source, store, vocabulary.size)
+        id_store.join_units([unit[0] for unit in units], source, store, vocabulary.size)
     return {f"corpus_{name}": count for name, count in counts.items()}
 
 
@@ -186,7 +186,7 @@ def _make_plan(workers, folder, settings):
     """Second pass, first half."""
     store_folder, source = os.path.join(folder, "store"), os.path.join(folder, "planned")
     files.make_folder(source)
-    blocks = sentence_pairs.plan_blocks(id_shards.IdStore(store_folder))
+    blocks = sentence_pairs.plan_blocks(id_store.IdStore(store_folder))
     units = [
         (f"{dupe:04d}-{number:06d}", dupe, number, documents)
         for dupe in range(settings.dupe_factor)

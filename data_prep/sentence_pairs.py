@@ -12,7 +12,7 @@ import shutil
 
 import numpy as np
 
-from data_prep.id_shards import IdStore
+from data_prep.id_store import IdStore
 from data_prep.memory_maps import write_array
 from foundation import files
 from foundation.errors import BertError

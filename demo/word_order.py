@@ -6,10 +6,10 @@ a run of their words shuffled and are "shuffled".
 
 import numpy as np
 
+from finetuning import driver
 from foundation import files
 from foundation.errors import BertError
-from tasks import finetuning
-from tasks.classification import ClassificationSettings, ClassificationTask
+from tasks.classification.task import ClassificationSettings, ClassificationTask
 from training.settings import FineTuningSettings, HardwareSettings, LoopSettings, OptimizationSettings, StartSettings
 
 LABELS = ("whole", "shuffled")
@@ -68,12 +68,12 @@ def write_files(folder, train_sentences, held_out_sentences):
 
 
 def fine_tune(folder, model_folder, max_seq_length):
-    """Fine-tunes a pre-trained model on the files of `write_files`; returns the Report of `tasks.finetuning`."""
+    """Fine-tunes a pre-trained model on the files of `write_files`; returns the Report of `driver.driver`."""
     paths = {f"{split}_file": f"{folder}/{split}.tsv" for split in ("train", "dev", "test")}
     task = ClassificationTask(ClassificationSettings(
         task_name="custom", text_a_column="text", label_column="label", header=True, labels=LABELS,
         max_seq_length=max_seq_length, **paths))
-    return finetuning.run(task, FineTuningSettings(
+    return driver.run(task, FineTuningSettings(
         start=StartSettings(init_checkpoint=model_folder), hardware=HardwareSettings(),
         optimization=OptimizationSettings(0, learning_rate=3e-4), loop=LoopSettings(output_dir=f"{folder}/run"),
         do_train=True, do_eval=True, do_predict=True, train_batch_size=32, eval_batch_size=100, predict_batch_size=100,

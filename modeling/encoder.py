@@ -9,7 +9,7 @@ from keras import ops
 
 from modeling.dropout import Dropout
 from modeling.layers import Dense, LayerNorm, activation, add_bias, initializer, matmul_transposed
-from modeling.packing import packing_of
+from modeling.unpadding import packing_of
 
 
 class Embeddings(keras.layers.Layer):

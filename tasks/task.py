@@ -1,6 +1,6 @@
-"""What a fine-tuning family is to the driver (`tasks.finetuning`): its files, features, model, loss, scores, outputs.
+"""What a fine-tuning family is to the driver (`finetuning.driver`): its files, features, model, loss, scores, outputs.
 
-A family implements this once; a data set of the family is then a few values (`tasks.glue`).
+A family implements this once; a data set of the family is then a few values (`tasks.classification.glue`).
 """
 
 import typing

@@ -13,10 +13,14 @@ MAY_IMPORT = {
     "tokenization": {"foundation"},
     "modeling": {"foundation"},
     "data_prep": {"foundation", "tokenization"},
-    "training": {"foundation", "modeling", "data_prep.records"},
-    "tasks": {"foundation", "tokenization", "modeling", "training"},
+    "inputs": {"foundation", "tokenization"},
+    "tasks": {"foundation", "tokenization", "modeling", "inputs"},
+    "training": {"foundation", "tokenization", "modeling", "data_prep.records"},
+    "finetuning": {"foundation", "tokenization", "modeling", "inputs", "tasks", "training"},
+    "extraction": {"foundation", "tokenization", "modeling", "inputs", "training"},
+    "search": {"foundation", "modeling", "training"},
 }
-ROOMS = {*MAY_IMPORT, "demo", "benchmarks", "tests", "tasks", "serving"}
+ROOMS = {*MAY_IMPORT, "bert", "demo", "benchmarks", "tests"}
 FILES = sorted(path.relative_to(REPOSITORY) for room in MAY_IMPORT for path in (REPOSITORY / room).rglob("*.py"))
 
 

@@ -14,10 +14,10 @@ from foundation.errors import BertError
 from modeling import objective
 from modeling.models import PretrainingModel, named_variables
 from training import curve, input_pipeline, run_directory, strategy
+from training.initial_model import StartingPoint
 from training.loop import TrainLoop
 from training.optimization import make_optimizer, warmup_linear_decay
 from training.reporting import Reporter
-from training.starting_point import StartingPoint
 from training.step import EvaluationStep, TrainStep
 
 

@@ -51,7 +51,7 @@ class LoopSettings:
 
 @dataclasses.dataclass(frozen=True)
 class StartSettings:
-    """The model a run starts from; what is None comes from the checkpoint's own folder (`training.starting_point`)."""
+    """The model a run starts from; what is None comes from the checkpoint's own folder (`training.initial_model`)."""
 
     bert_config_file: str | None = None
     init_checkpoint: str | None = None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep import id_shards, instances, records, sentence_pairs
+from data_prep import id_store, instances, records, sentence_pairs
 from data_prep.instances import InstanceBlocks, assemble, write_piece
 from data_prep.sentence_pairs import PLAN_ROW
 from data_prep.settings import CorpusSettings, InstanceSettings
@@ -48,10 +48,10 @@ def job(tmp_path_factory):
     vocab_file = corpora.write_vocabulary(folder / "vocab.txt")
     text = corpora.write_corpus(folder / "text", corpora.make_documents(400))
     sha256 = Vocabulary.from_file(vocab_file).sha256
-    (spans,) = id_shards.plan_spans([text])
-    id_shards.tokenize_unit(("0", spans), str(folder), CorpusSettings(vocab_file), sha256)
-    id_shards.join_units(["0"], str(folder), str(folder / "store"), 132)
-    store = id_shards.IdStore(str(folder / "store"))
+    (spans,) = id_store.plan_spans([text])
+    id_store.tokenize_unit(("0", spans), str(folder), CorpusSettings(vocab_file), sha256)
+    id_store.join_units(["0"], str(folder), str(folder / "store"), 132)
+    store = id_store.IdStore(str(folder / "store"))
     rows = sentence_pairs.plan_documents(store, 0, 400, SETTINGS, np.random.default_rng(0))
     assert len(rows) > 2 * instances.BLOCK_ROWS
     (folder / "plan").write_bytes(rows.tobytes())
@@ -102,7 +102,7 @@ def test_blocks_hold_the_planned_instances_once(job):
         row, slot = np.nonzero(arrays["masked_lm_weights"])
         restored[row, arrays["masked_lm_positions"][row, slot]] = arrays["masked_lm_ids"][row, slot]
         rows.append(np.hstack([restored, arrays["segment_ids"], arrays["next_sentence_labels"]]))
-    store = id_shards.IdStore(job["store_folder"])
+    store = id_store.IdStore(job["store_folder"])
     tokens, _, _, segment_ids = assemble(store, plan, vocabulary, SETTINGS)
     planned = np.hstack([tokens, segment_ids, plan["is_random"][:, None]])
     found = np.concatenate(rows)

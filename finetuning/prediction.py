@@ -1,0 +1,48 @@
+"""A trained model over all rows of a data set: the outputs of each row, in the order of the rows."""
+
+from tqdm import tqdm
+
+from inputs import batching
+from training.step import PredictionStep
+
+
+class Predictor:
+    """Runs a model over features, batches of like length.
+
+    Args:
+        task: Task.
+        placement: training.strategy.Placement.
+        objective: TaskObjective.
+        static_shapes: whether every batch is padded to the task's max_seq_length.
+    """
+
+    def __init__(self, task, placement, objective, static_shapes):
+        self.task, self.placement, self.static_shapes = task, placement, static_shapes
+        self.step = PredictionStep(placement, objective)
+
+    def outputs(self, features, batch_size, description):
+        """The model's outputs for every row.
+
+        Args:
+            features: Features, of at least one row.
+            batch_size: rows of a batch, over all devices.
+            description: for the progress bar.
+
+        Returns:
+            dict of lists, an array a row; of the task's token outputs the row's own positions only.
+        """
+        plan = batching.prediction_plan(features.lengths, batch_size, self.task.max_seq_length, self.static_shapes)
+        batches = batching.batches(features, plan, lengths_vary=not self.static_shapes)
+        dataset = self.placement.strategy.distribute_datasets_from_function(batches)
+        lengths, found = features.lengths, {}
+        with tqdm(total=len(features), desc=description, unit="row", leave=False, disable=None,
+                  mininterval=1.0) as bar:
+            for rows, outputs in zip(plan.rows, self.step.run(dataset, len(plan.rows))):
+                real = rows >= 0
+                for name, values in outputs.items():
+                    column = found.setdefault(name, [None] * len(features))
+                    whole = name not in self.task.token_outputs
+                    for row, value in zip(rows[real], values[real]):
+                        column[row] = value if whole else value[: lengths[row]]
+                bar.update(int(real.sum()))
+        return found

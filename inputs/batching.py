@@ -1,0 +1,161 @@
+"""Batches of sequences of like length: each padded to the least of a few fixed lengths that holds it.
+
+Training sees the stream that the release reads, each example once an epoch in a shuffled order, cut into windows of
+some batches; inside a window batches are made of sequences of like length, and come in a shuffled order. The whole plan
+is an array made before training, so a run that goes on from a checkpoint goes on in the plan.
+"""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from foundation.errors import BertError
+from inputs.features import PADDING
+
+# Lengths a batch may have; XLA compiles one program for each.
+LENGTHS = (16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
+# Batches of a window: enough for rows of one length to meet, few enough for the order to stay that of the stream.
+WINDOW_BATCHES = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Which rows make up which batch.
+
+    Attributes:
+        rows: int32 [batches, batch size], row numbers, -1 where a batch is only completed.
+        lengths: int32 [batches], positions each batch is padded to.
+    """
+
+    rows: np.ndarray
+    lengths: np.ndarray
+
+
+def training_plan(row_lengths, batch_size, num_steps, seed, max_seq_length, static_shapes=False):
+    """Plans the batches of a training.
+
+    Args:
+        row_lengths: int [rows], positions of each row.
+        batch_size: rows of a batch, over all devices.
+        num_steps: batches.
+        seed: of every order.
+        max_seq_length: the longest row allowed.
+        static_shapes: pads every batch to max_seq_length, in the order of the stream.
+
+    Returns:
+        Plan of `num_steps` batches.
+    """
+    stream = _stream(len(row_lengths), batch_size * num_steps, seed)
+    if static_shapes:
+        return Plan(stream.reshape(num_steps, batch_size), np.full(num_steps, max_seq_length, np.int32))
+    windows = []
+    for number, first in enumerate(range(0, len(stream), batch_size * WINDOW_BATCHES)):
+        window = stream[first : first + batch_size * WINDOW_BATCHES]
+        by_length = window[np.argsort(row_lengths[window], kind="stable")].reshape(-1, batch_size)
+        windows.append(np.random.default_rng([seed, 1, number]).permutation(by_length))
+    rows = np.concatenate(windows)
+    return Plan(rows, _rounded_up(row_lengths[rows].max(axis=1), max_seq_length))
+
+
+def prediction_plan(row_lengths, batch_size, max_seq_length, static_shapes=False):
+    """Plans one pass over all rows, the shortest first; the last batch may be completed.
+
+    Returns:
+        Plan.
+    """
+    order = np.arange(len(row_lengths)) if static_shapes else np.argsort(row_lengths, kind="stable")
+    batches = -(-len(order) // batch_size)
+    rows = np.full(batches * batch_size, -1, np.int32)
+    rows[: len(order)] = order
+    rows = rows.reshape(batches, batch_size)
+    if static_shapes:
+        return Plan(rows, np.full(batches, max_seq_length, np.int32))
+    longest = np.where(rows < 0, 0, row_lengths[np.maximum(rows, 0)]).max(axis=1)
+    return Plan(rows, _rounded_up(longest, max_seq_length))
+
+
+def batches(features, plan, first_batch=0, lengths_vary=None):
+    """Makes the batches of a plan, from one of them on.
+
+    Args:
+        features: Features.
+        plan: Plan.
+        first_batch: batches that are left out at the beginning.
+        lengths_vary: whether the length is left open in the batches' type; None where the plan's lengths differ.
+
+    Returns:
+        function from tf.distribute.InputContext to a tf.data.Dataset of one worker's per-replica batches: dicts of
+        int32 [rows, length] (or [rows, choices, length]) token columns and `input_mask`, the values of the rows, and
+        `is_real_example` int32 [rows], 0 where a row only completes its batch.
+    """
+    rows, lengths = plan.rows[first_batch:], plan.lengths[first_batch:]
+    assemble = _Assembly(features)
+    if lengths_vary is None:
+        lengths_vary = len(set(plan.lengths.tolist())) > 1
+    fixed = None if lengths_vary else int(plan.lengths[0])
+
+    def dataset(context):
+        replicas = context.num_replicas_in_sync
+        if rows.shape[1] % replicas:
+            raise BertError(f"The batch of {rows.shape[1]} does not divide by {replicas} replicas.")
+        # Every worker goes through the whole plan and assembles only its replicas' rows.
+        local = replicas // context.num_input_pipelines
+        parts = rows.reshape(len(rows), replicas, -1)
+        parts = parts[:, context.input_pipeline_id * local :][:, :local].reshape(len(rows) * local, -1)
+        slices = tf.data.Dataset.from_tensor_slices((parts, np.repeat(lengths, local)))
+        options = tf.data.Options()
+        options.deterministic = True
+        options.autotune.enabled = False
+        return slices.map(lambda rows, length: assemble(rows, length, fixed)).prefetch(4).with_options(options)
+
+    return dataset
+
+
+class _Assembly:
+    """Gathers and pads rows inside tf.data, all rows of a batch at once.
+
+    Args:
+        features: Features.
+    """
+
+    def __init__(self, features):
+        self.choices = features.sequences_per_row
+        # A row that only completes a batch reads behind the end; then something must be there.
+        self.tokens = {name: tf.constant(np.append(column, 0), tf.int32) for name, column in features.tokens.items()}
+        self.row_splits = tf.constant(features.row_splits, tf.int64)
+        self.values = {name: tf.constant(array) for name, array in features.values.items() if array.dtype.kind in "if"}
+        self.end = int(features.row_splits[-1])
+
+    def __call__(self, rows, length, fixed):
+        """A batch: rows int32 [rows], -1 for none; length int32 scalar, `fixed` where it is always the same."""
+        real = rows >= 0
+        rows = tf.maximum(rows, 0)
+        sequences = tf.reshape(rows[:, None] * self.choices + tf.range(self.choices), [-1])
+        starts = tf.gather(self.row_splits, sequences)
+        sizes = tf.gather(self.row_splits, sequences + 1) - starts
+        sizes = tf.where(tf.repeat(real, self.choices), sizes, 0)
+        places = tf.range(tf.cast(length if fixed is None else fixed, tf.int64))
+        mask = places < sizes[:, None]
+        index = tf.where(mask, starts[:, None] + places, self.end)
+        shape = [rows.shape[0], -1] if self.choices == 1 else [rows.shape[0], self.choices, -1]
+        if fixed is not None:
+            shape[-1] = fixed
+        batch = {name: tf.reshape(tf.where(mask, tf.gather(column, index), PADDING.get(name, 0)), shape)
+                 for name, column in self.tokens.items()}
+        batch["input_mask"] = tf.reshape(tf.cast(mask, tf.int32), shape)
+        batch["is_real_example"] = tf.cast(real, tf.int32)
+        return batch | {name: tf.gather(array, rows) for name, array in self.values.items()}
+
+
+def _stream(num_rows, size, seed):
+    """Row numbers int32 [size]: shuffled epochs one after the other."""
+    epochs = -(-size // num_rows)
+    orders = [np.random.default_rng([seed, 0, epoch]).permutation(num_rows) for epoch in range(epochs)]
+    return np.concatenate(orders)[:size].astype(np.int32)
+
+
+def _rounded_up(lengths, max_seq_length):
+    """Each length's least of the fixed ones that is enough."""
+    allowed = np.array([*(each for each in LENGTHS if each < max_seq_length), max_seq_length], np.int32)
+    return allowed[np.searchsorted(allowed, lengths)]

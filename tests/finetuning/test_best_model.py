@@ -1,0 +1,43 @@
+"""The best evaluation's weights stay, ties go to the first, and patience ends a run."""
+
+import numpy as np
+import tensorflow as tf
+
+from finetuning.best_model import BestModel
+from modeling.checkpoints import google
+from training.run_directory import RunDirectory
+
+
+def run(folder, scores, patience=0):
+    best = BestModel(RunDirectory(str(folder)), "f1", patience)
+    stops = [best.note(step, {"f1": score, "loss": 1.0}, {"w": tf.Variable(float(step))})
+             for step, score in enumerate(scores, start=1)]
+    return best, stops
+
+
+def test_weights_of_the_best_evaluation_are_kept(tmp_path):
+    best, _ = run(tmp_path, [0.1, 0.9, 0.9, 0.5])
+    assert best.best["step"] == 2
+    assert google.read(best.prefix).get("w") == 2.0
+    lines = best.table().splitlines()
+    assert lines[0].split() == ["step", "f1", "loss"]
+    assert [line.endswith("best") for line in lines] == [False, False, True, False, False]
+
+
+def test_patience_counts_evaluations_without_a_better_one(tmp_path):
+    assert run(tmp_path, [0.1, 0.9, 0.9, 0.5, 0.95, 0.1], patience=2)[1] == [False, False, False, True, False, False]
+    assert not any(run(tmp_path, [0.9, 0.1, 0.1, 0.1])[1])
+
+
+def test_run_that_goes_on_forgets_evaluations_it_will_make_again(tmp_path):
+    run(tmp_path, [0.5, 0.9, 0.4])
+    resumed = BestModel(RunDirectory(str(tmp_path)), "f1", patience=1, first_step=1)
+    assert [each["step"] for each in resumed.evaluations] == [1]
+    finished = BestModel(RunDirectory(str(tmp_path)), "f1", patience=1, first_step=3)
+    assert finished.best["step"] == 2 and finished.given_up
+
+
+def test_machines_after_the_first_write_nothing(tmp_path):
+    best = BestModel(RunDirectory(str(tmp_path / "run"), writable=False), "f1")
+    best.note(1, {"f1": np.float64(0.5)}, {"w": tf.Variable(1.0)})
+    assert not (tmp_path / "run").exists() and best.best["step"] == 1
