@@ -13,7 +13,6 @@ import re
 import shutil
 
 import numpy as np
-import tensorflow as tf
 
 from data_prep.memory_maps import MappedArray, write_array
 from foundation import files
@@ -47,7 +46,7 @@ def plan_spans(paths, span_bytes=SPAN_BYTES):
     """
     units, unit_bytes = [], 0
     for path in paths:
-        size = tf.io.gfile.stat(path).length
+        size = files.size(path)
         start = 0
         while start < size:
             end = _next_empty_line(path, start + span_bytes, size)
@@ -62,7 +61,7 @@ def plan_spans(paths, span_bytes=SPAN_BYTES):
 
 def _next_empty_line(path, offset, size):
     """Offset of the end of the first line from `offset` on that an empty line follows, or the file's size."""
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         file.seek(min(offset, size))
         window = b""
         while chunk := file.read(1 << 16):
@@ -147,7 +146,7 @@ def id_dtype(vocab_size):
 
 def _blocks_of_lines(span):
     """Yields (offset in the file, bytes) of a few megabytes of whole lines."""
-    with tf.io.gfile.GFile(span.file, "rb") as file:
+    with files.open_file(span.file, "rb") as file:
         file.seek(span.start)
         offset, rest, left = span.start, b"", span.end - span.start
         while left:

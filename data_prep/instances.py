@@ -161,7 +161,7 @@ def join_pieces(unit, folder):
     """
     _, path, pieces, number_of_records = unit
     digest, size = hashlib.sha256(), 0
-    with files.atomic(path) as temporary, tf.io.gfile.GFile(temporary, "wb") as output:
+    with files.atomic(path) as temporary, files.open_file(temporary, "wb") as output:
         for piece in pieces:
             with open(os.path.join(folder, f"{piece}.tfrecord"), "rb") as source:
                 while chunk := source.read(_COPY_BYTES):

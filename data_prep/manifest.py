@@ -4,8 +4,6 @@ import dataclasses
 import os
 import re
 
-import tensorflow as tf
-
 from foundation import files
 from foundation.errors import BertError
 
@@ -66,7 +64,7 @@ def describe(corpus, instances, vocabulary, inputs):
         "format": FORMAT,
         "settings": settings,
         "vocabulary": {"path": vocab_file, "size": vocabulary.size, "sha256": vocabulary.sha256},
-        "inputs": [{"path": path, "bytes": tf.io.gfile.stat(path).length} for path in inputs],
+        "inputs": [{"path": path, "bytes": files.size(path)} for path in inputs],
     }
 
 
@@ -87,7 +85,7 @@ def already_made(path, outputs, description, overwrite):
     """
     if overwrite:
         return None
-    if tf.io.gfile.exists(path):
+    if files.exists(path):
         found = files.read_json(path)
         if difference := _difference(found, description):
             raise BertError(
@@ -99,7 +97,7 @@ def already_made(path, outputs, description, overwrite):
             return found
         return None
     for output in outputs:
-        if tf.io.gfile.exists(output):
+        if files.exists(output):
             raise BertError(
                 f"{output}: exists, and {path} does not say what it is made of. Give another --output_file, or pass "
                 f"--overwrite."
@@ -130,7 +128,4 @@ def _as_flag(value):
 
 
 def _size(path):
-    try:
-        return tf.io.gfile.stat(path).length
-    except tf.errors.NotFoundError:
-        return None
+    return files.size(path) if files.exists(path) else None

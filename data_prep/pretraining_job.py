@@ -93,7 +93,7 @@ def _work_folder(manifest_path):
 
 
 def _modified(path):
-    return tf.io.gfile.stat(path).mtime_nsec
+    return files.modified(path)
 
 
 @contextlib.contextmanager
@@ -244,10 +244,10 @@ def _make_outputs(workers, folder, outputs, manifest_path):
     source = os.path.join(folder, "pieces")
     total = os.path.getsize(os.path.join(folder, "plan")) // sentence_pairs.PLAN_ROW.itemsize
     for path in (manifest_path, *outputs):
-        for stale in tf.io.gfile.glob(f"{path}.tmp-*"):
-            tf.io.gfile.remove(stale)
-    if tf.io.gfile.exists(manifest_path):
-        tf.io.gfile.remove(manifest_path)
+        for stale in files.glob(f"{path}.tmp-*"):
+            files.remove(stale)
+    if files.exists(manifest_path):
+        files.remove(manifest_path)
 
     def remove_pieces(unit, _):
         for piece in unit[2]:

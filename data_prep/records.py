@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from data_prep.example_encoder import encode_examples
+from foundation import files
 from foundation.errors import BertError
 from foundation.files import read_json
 
@@ -126,7 +127,7 @@ def check(files, schema, vocab_size, first=64):
 def manifest_of(file):
     """What `create_pretraining_data` noted about a file of records: its manifest, or {} without one."""
     path = f"{_SHARD.sub('', file)}.manifest.json"
-    return read_json(path) if tf.io.gfile.exists(path) else {}
+    return read_json(path) if files.exists(path) else {}
 
 
 def find_damage(files):
@@ -157,7 +158,7 @@ def _records(file):
     """Yields the bytes of each record, trusting the checksums."""
     number = 0
     try:
-        with tf.io.gfile.GFile(file, "rb") as stream:
+        with files.open_file(file, "rb") as stream:
             pending, position = b"", 0
             while chunk := stream.read(_READ_BYTES):
                 pending, position = pending[position:] + chunk, 0
@@ -171,8 +172,8 @@ def _records(file):
                     yield pending[position + _HEADER_BYTES : end - _FOOTER_BYTES]
                     position = end
                     number += 1
-    except tf.errors.NotFoundError:
-        raise BertError(f"{file}: no such file.") from None
+    except files.errors() as error:
+        raise files.unreadable(file, error) from None
     if position < len(pending):
         raise BertError(f"{file}, record {number}: the file ends inside this record. Copy or build it again.")
 
@@ -180,7 +181,7 @@ def _records(file):
 def _check_size(file):
     """A file cut off between two records still reads well: only its manifest tells."""
     for output in manifest_of(file).get("outputs", ()):
-        size = tf.io.gfile.stat(file).length
+        size = files.size(file)
         if os.path.basename(output["name"]) == os.path.basename(file) and size != output["bytes"]:
             raise BertError(
                 f"{file}: has {size} bytes, and {output['bytes']} by its manifest: truncated or changed. "

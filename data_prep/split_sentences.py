@@ -85,13 +85,12 @@ def run(
     Raises:
         BertError: a file is missing, unreadable or not UTF-8, or none of them holds any text.
     """
-    import tensorflow as tf  # here, as in `text_blocks`
 
     reader = TextReader(on_bad_utf8, block_bytes)
     work = functools.partial(_split_block, SentenceSplitter(abbreviations))
     blocks = _blocks(reader, input_files, input_format)
     done = Statistics(files=len(input_files))
-    with files.atomic(output_file) as temporary, tf.io.gfile.GFile(temporary, "wb") as output:
+    with files.atomic(output_file) as temporary, files.open_file(temporary, "wb") as output:
         between = False  # whether a blank line is due before the next sentence
         for part in map_in_order(work, blocks, num_workers):
             between |= part.begins_document

@@ -7,6 +7,7 @@ import codecs
 import io
 import re
 
+from foundation import files
 from foundation.errors import BertError
 
 BLOCK_BYTES = 4 << 20
@@ -42,7 +43,7 @@ class TextReader:
         blocks is cut behind a space.
 
         Args:
-            path: a local path or one of `tf.io.gfile`'s.
+            path: a local or remote path.
             cuts: separators that end in "\\n", best first; the first that a block holds decides.
 
         Yields:
@@ -93,16 +94,12 @@ class TextReader:
 
 def _read(path, size):
     """Yields a file's bytes in pieces, an empty one last."""
-    import tensorflow as tf  # here, so that a script that begins with this module shows none of its notices
-
     try:
-        with tf.io.gfile.GFile(path, "rb") as file:
+        with files.open_file(path, "rb") as file:
             while data := file.read(size):
                 yield data
-    except tf.errors.NotFoundError:
-        raise BertError(f"{path}: no such file.") from None
-    except tf.errors.OpError as error:
-        raise BertError(f"{path}: cannot be read ({error.message}).") from None
+    except files.errors() as error:
+        raise files.unreadable(path, error) from None
     yield b""
 
 

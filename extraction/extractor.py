@@ -98,12 +98,12 @@ def run(settings):
         BertError: what the user can mend: no such file or layer, not UTF-8, a checkpoint without what is asked for.
     """
     make_writer = vector_files.writer(settings.output_format, settings.output_file)
-    if not tf.io.gfile.exists(settings.input_file) or tf.io.gfile.isdir(settings.input_file):
+    if not files.exists(settings.input_file) or files.is_folder(settings.input_file):
         raise BertError(f"{settings.input_file}: no such file (--input_file).")
     extractor = Extractor(settings)
     report = Report(settings.output_file)
     started = time.monotonic()
-    bar = tqdm(total=tf.io.gfile.stat(settings.input_file).length, desc="extract", unit="B", unit_scale=True,
+    bar = tqdm(total=files.size(settings.input_file), desc="extract", unit="B", unit_scale=True,
                disable=None, leave=False, mininterval=1.0)
     with files.atomic(settings.output_file) as temporary, bar:
         layout = vector_files.Layout(extractor.names, extractor.config.hidden_size, settings.pooling == "none",
@@ -238,7 +238,7 @@ def split_pair(line):
 def _blocks(path):
     """Yields lists of lines and the bytes of each, int64 [lines]. Raises BertError naming a byte that is not UTF-8."""
     lines, sizes, before, number = [], [], 0, 0
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         while data := file.readline():
             number += 1
             try:

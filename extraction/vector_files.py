@@ -9,7 +9,6 @@ import zipfile
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from foundation import files
 from foundation.errors import BertError
@@ -79,7 +78,7 @@ class JsonLines:
         self.token_heads = [f'{{"token": {json.dumps(token)}, ' for token in layout.vocabulary]
 
     def __enter__(self):
-        self.file = tf.io.gfile.GFile(self.path, "w")
+        self.file = files.open_file(self.path, "w")
         return self
 
     def __exit__(self, *_):
@@ -139,7 +138,7 @@ class Npz:
     def __enter__(self):
         # An array's size is known at the end, and a zip holds one after the other: until then each has its own file.
         files.make_folder(self.folder)
-        self.parts = {name: tf.io.gfile.GFile(self._part(name), "wb") for name in self.kinds}
+        self.parts = {name: files.open_file(self._part(name), "wb") for name in self.kinds}
         self.lengths = dict.fromkeys(self.kinds, 0)
         self.tokens = 0
         if self.layout.by_token:
@@ -153,8 +152,8 @@ class Npz:
             if kind is None:
                 self._assemble()
         finally:
-            with contextlib.suppress(tf.errors.OpError):
-                tf.io.gfile.rmtree(self.folder)
+            with contextlib.suppress(*files.errors()):
+                files.remove_folder(self.folder)
 
     def write(self, first_line, features, vectors):
         """Writes a chunk; see JsonLines."""
@@ -171,15 +170,15 @@ class Npz:
         self.lengths[name] += len(array)
 
     def _assemble(self):
-        with tf.io.gfile.GFile(self.path, "wb") as target, zipfile.ZipFile(_Stream(target), "w") as archive:
+        with files.open_file(self.path, "wb") as target, zipfile.ZipFile(_Stream(target), "w") as archive:
             for name, (dtype, rest) in self.kinds.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                     np.lib.format.write_array_header_2_0(entry, {
                         "descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False,
                         "shape": (self.lengths[name], *rest)})
-                    with tf.io.gfile.GFile(self._part(name), "rb") as part:
+                    with files.open_file(self._part(name), "rb") as part:
                         shutil.copyfileobj(part, entry, 1 << 22)
-                tf.io.gfile.remove(self._part(name))
+                files.remove(self._part(name))
 
     def _part(self, name):
         return os.path.join(self.folder, name)
@@ -225,7 +224,7 @@ class Arrow:
         self.schema = pa.schema(columns)
 
     def __enter__(self):
-        self.file = tf.io.gfile.GFile(self.path, "wb")
+        self.file = files.open_file(self.path, "wb")
         self.writer = self.pa.ipc.new_file(self.pa.PythonFile(_Stream(self.file), mode="w"), self.schema)
         return self
 

@@ -24,7 +24,7 @@ class BestModel:
     def __init__(self, directory, metric, patience=0, first_step=0):
         self.directory, self.metric, self.patience = directory, metric, patience
         path = directory.join(_FILE)
-        before = files.read_json(path) if tf.io.gfile.exists(path) else []
+        before = files.read_json(path) if files.exists(path) else []
         # dicts of step and figures, in the order they were made
         self.evaluations = [each for each in before if each["step"] <= first_step]
 

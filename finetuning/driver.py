@@ -10,7 +10,6 @@ import os
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from finetuning.best_model import BestModel
 from finetuning.evaluation import Evaluator
@@ -74,7 +73,7 @@ def description(output_dir):
     """What the task of a finished (or begun) run said of itself: labels, lengths, columns; {} where there is no run."""
     for folder in (os.path.join(output_dir, "final_model"), output_dir):
         path = os.path.join(folder, load.TASK_FILE)
-        if tf.io.gfile.exists(path):
+        if files.exists(path):
             return files.read_json(path)
     return {}
 

@@ -1,3 +1,5 @@
-"""What every room stands on: one error, files by path, the frame of a script, a quiet TensorFlow."""
+"""What every room stands on: one error, files by path, settings, the frame of a script. Imports no TensorFlow."""
 
-from foundation import quiet  # noqa: F401
+from foundation import quiet
+
+quiet.install()

@@ -1,34 +1,45 @@
-"""The frame around every script: flags parsed, `main` called, a mistake told in one line."""
+"""The frame around every script: `--help`, flags to settings, `main` called, a mistake reported in one line."""
 
 import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn
 
-from absl import app
-
+from foundation import flags
 from foundation.errors import BertError
+from foundation.settings import Settings
 
 
-def run(main, argv=None):
-    """Parses flags and runs `main(argv)`; a `BertError` becomes one line on stderr and exit code 1.
+def run(main: Callable[[flags.CommandLine], None], kinds: Iterable[type[Settings]], description: str,
+        argv: Sequence[str] | None = None) -> None:
+    """Parses flags and runs `main`; a `BertError` becomes one line on stderr and exit code 1.
 
     Args:
-        main: called with the arguments that are not flags.
-        argv: the command line, `sys.argv` where None.
+        main: called with the parsed command line.
+        kinds: the Settings classes that it takes its settings from.
+        description: the script's docstring, the head of `--help`.
+        argv: the command line; `sys.argv` where None.
     """
+    argv = sys.argv if argv is None else argv
+    kinds = tuple(kinds)
+    if flags.asks_for_help(argv):
+        print(flags.help_text(kinds, description))
+        return
+    try:
+        line = flags.CommandLine(kinds)
+        line.parse(argv)
+        main(line)
+    except BertError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        sys.exit(130)
 
-    def guarded(arguments):
-        if len(arguments) > 1:
-            _fail(f"{arguments[1]!r} is not a flag. Flags are written --name=value; see --help.")
-        try:
-            return main(arguments)
-        except BertError as error:
-            _fail(str(error))
-        except KeyboardInterrupt:
-            print("Interrupted.", file=sys.stderr)
-            sys.exit(130)
 
-    app.run(guarded, argv=argv)
+def run_with(main: Callable[[Settings], None], kind: type[Settings], description: str) -> None:
+    """`run` for a script with one settings class: `main` is called with an instance of it."""
+    run(lambda line: main(line.settings(kind)), (kind,), description)
 
 
-def _fail(message):
+def _fail(message: str) -> NoReturn:
     print(f"error: {message}", file=sys.stderr, flush=True)
     sys.exit(1)

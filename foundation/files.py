@@ -1,31 +1,122 @@
-"""Files by path, local or `gs://`: everything goes through `tf.io.gfile`, and nothing half-written looks whole."""
+"""Files by path, local or remote (`gs://`): one set of functions for both, and nothing half-written looks whole.
+
+Local paths use Python's own file functions. A path with a scheme goes through `tf.io.gfile`, which is imported at the
+first such path: TensorFlow takes seconds to import, and most mistakes in flags and files can be reported without it.
+"""
 
 import contextlib
 import errno
+import glob as local_glob
 import hashlib
 import json
 import os
-
-import tensorflow as tf
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import IO, Any
 
 from foundation.errors import BertError
 
-# What a file system says when it cannot take any more bytes.
-_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-_NO_ROOM_SAID = ("no space left", "file too large", "disk quota")
+_OUT_OF_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+_OUT_OF_SPACE_MESSAGES = ("no space left", "file too large", "disk quota")
+_NOT_WRITABLE = (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
 
 
-def is_remote(path):
-    """Whether a path names a file system of its own, as `gs://bucket/x` or `ram://x` do."""
+# --- Where files are -------------------------------------------------------------------------------------------------
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path names a file system by a scheme, like `gs://bucket/x` or `ram://x`."""
     return "://" in path
 
 
-def match(patterns, flag=None):
+def _gfile() -> Any:
+    import tensorflow as tf
+
+    return tf.io.gfile
+
+
+def errors() -> tuple[type[BaseException], ...]:
+    """The exceptions that file operations raise: `except files.errors() as error`."""
+    tensorflow = sys.modules.get("tensorflow")
+    return (OSError, tensorflow.errors.OpError) if tensorflow else (OSError,)
+
+
+def exists(path: str) -> bool:
+    """Whether there is a file or folder."""
+    return _gfile().exists(path) if is_remote(path) else os.path.exists(path)
+
+
+def is_folder(path: str) -> bool:
+    """Whether there is a folder."""
+    return _gfile().isdir(path) if is_remote(path) else os.path.isdir(path)
+
+
+def names_in(folder: str) -> list[str]:
+    """Sorted names in a folder, without `/` behind the names of folders."""
+    names = _gfile().listdir(folder) if is_remote(folder) else os.listdir(folder)
+    return sorted(name.rstrip("/") for name in names)
+
+
+def glob(pattern: str) -> list[str]:
+    """Sorted paths that a pattern matches."""
+    return sorted(_gfile().glob(pattern) if is_remote(pattern) else local_glob.glob(pattern))
+
+
+def size(path: str) -> int:
+    """Bytes of a file."""
+    return _gfile().stat(path).length if is_remote(path) else os.path.getsize(path)
+
+
+def modified(path: str) -> int:
+    """When a file was last written, in nanoseconds since 1970."""
+    return _gfile().stat(path).mtime_nsec if is_remote(path) else os.stat(path).st_mtime_ns
+
+
+def open_file(path: str, mode: str = "rb") -> IO[Any]:
+    """Opens a file; text is UTF-8."""
+    if is_remote(path):
+        return _gfile().GFile(path, mode)
+    return open(path, mode, encoding=None if "b" in mode else "utf-8")
+
+
+def remove(path: str) -> None:
+    """Removes a file."""
+    _gfile().remove(path) if is_remote(path) else os.remove(path)
+
+
+def remove_folder(path: str) -> None:
+    """Removes a folder and all that it holds."""
+    _gfile().rmtree(path) if is_remote(path) else shutil.rmtree(path)
+
+
+def rename(source: str, target: str) -> None:
+    """Renames a file over whatever has the target's name."""
+    _gfile().rename(source, target, overwrite=True) if is_remote(source) else os.replace(source, target)
+
+
+def copy(source: str, target: str) -> None:
+    """Copies a file over whatever has the target's name, also between file systems."""
+    if is_remote(source) or is_remote(target):
+        _gfile().copy(source, target, overwrite=True)
+    else:
+        shutil.copyfile(source, target)
+
+
+def make_folder(path: str) -> None:
+    """Makes a folder and its parents where they do not exist. Raises BertError where they cannot be made."""
+    if not path:
+        return
+    with writing(path):
+        _gfile().makedirs(path) if is_remote(path) else os.makedirs(path, exist_ok=True)
+
+
+def match(patterns: str | list[str], flag: str | None = None) -> list[str]:
     """Expands comma-separated names and globs into files.
 
     Args:
         patterns: str ("a.txt,books/*.txt") or a list of such strings.
-        flag: the flag the patterns came from, for the message.
+        flag: the flag that the patterns came from, for the message.
 
     Returns:
         list of str: in the order of the patterns, each pattern's files sorted, none twice.
@@ -38,60 +129,81 @@ def match(patterns, flag=None):
         patterns = patterns.split(",")
     patterns = [pattern.strip() for pattern in patterns if pattern.strip()]
     if not patterns:
-        raise BertError(f"No file is named{origin}. Give a path, a glob, or several separated by commas.")
-    found = {}
+        raise BertError(f"No file given{origin}. Give a path, a glob, or several separated by commas.")
+    found: dict[str, None] = {}
     for pattern in patterns:
         try:
-            names = sorted(tf.io.gfile.glob(pattern))
-        except tf.errors.OpError:
+            names = [name for name in glob(pattern) if not is_folder(name)]
+        except errors():
             names = []
-        names = [name for name in names if not tf.io.gfile.isdir(name)]
         if not names:
             raise BertError(f"{pattern}: no such file, or a glob that matches none{origin}.")
         found.update(dict.fromkeys(names))
     return list(found)
 
 
-def read_bytes(path):
+# --- Reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_bytes(path: str) -> bytes:
     """Reads a whole file. Raises BertError where it cannot be read."""
     try:
-        with tf.io.gfile.GFile(path, "rb") as file:
+        with open_file(path) as file:
             return file.read()
-    except tf.errors.NotFoundError:
-        raise BertError(f"{path}: no such file.") from None
-    except tf.errors.OpError as error:
-        raise BertError(f"{path}: cannot be read ({error.message}).") from None
+    except errors() as error:
+        raise unreadable(path, error) from None
 
 
-def read_text(path):
+def unreadable(path: str, error: BaseException) -> BertError:
+    """The BertError for an error of `errors()` that came up while `path` was read."""
+    if isinstance(error, FileNotFoundError) or type(error).__name__ == "NotFoundError":
+        return BertError(f"{path}: no such file.")
+    return BertError(f"{path}: cannot be read ({_reason(error)}).")
+
+
+def read_text(path: str) -> str:
     """Reads a whole UTF-8 file. Raises BertError naming the first byte that is not UTF-8."""
-    data = read_bytes(path)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BertError(
-            f"{path}: byte {error.start} is not UTF-8 (0x{data[error.start]:02x}). Re-encode the file."
-        ) from None
+    return decode(read_bytes(path), path)
 
 
-def read_edited_text(path):
-    """Reads a whole UTF-8 file that people edit, in lines: a byte order mark is dropped.
+def read_edited_text(path: str) -> str:
+    """Reads a whole UTF-8 file that people edit; a byte order mark is dropped.
 
     Raises:
-        BertError: names line and byte of the first that is not UTF-8.
+        BertError: names line and byte of the first byte that is not UTF-8.
     """
     data = read_bytes(path)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # With a byte order mark in front, the codec counts from behind it; `object` is what it counted in.
+        # After a byte order mark the codec counts from behind it; `object` is what it counted in.
         before = error.object[: error.start]
         line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
         raise BertError(f"{path}, line {line}, byte {column}: not UTF-8 (0x{error.object[error.start]:02x}). "
                         "Re-encode the file.") from None
 
 
-def read_json(path):
+def decode(data: bytes, path: str, offset: int = 0, advice: str = "Re-encode the file.", place: str = "") -> str:
+    """Decodes UTF-8.
+
+    Args:
+        data: the bytes.
+        path: the file they come from, for the message.
+        offset: where in the file they begin.
+        advice: what the user can do, for the message.
+        place: more of the place, as ", line 3".
+
+    Raises:
+        BertError: names the first byte that is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BertError(f"{path}{place}: byte {offset + error.start} is not UTF-8 (0x{data[error.start]:02x}). "
+                        f"{advice}") from None
+
+
+def read_json(path: str) -> Any:
     """Reads a JSON file. Raises BertError naming file, line and column of a mistake."""
     try:
         return json.loads(read_text(path))
@@ -99,20 +211,37 @@ def read_json(path):
         raise BertError(f"{path}, line {error.lineno}, column {error.colno}: not JSON ({error.msg}).") from None
 
 
-def write_json(path, value):
+def sha256(path: str, chunk_bytes: int = 1 << 22) -> str:
+    """SHA-256 of a file's content, as 64 hex digits, read a chunk at a time."""
+    digest = hashlib.sha256()
+    with open_file(path) as file:
+        while chunk := file.read(chunk_bytes):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+# --- Writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_json(path: str, value: Any) -> None:
     """Writes a value as indented JSON, atomically."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True) + "\n")
 
 
-def write_text(path, text):
+def write_text(path: str, text: str) -> None:
     """Writes UTF-8 text, atomically."""
-    with atomic(path) as temporary, tf.io.gfile.GFile(temporary, "wb") as file:
-        file.write(text.encode("utf-8"))
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Writes a whole file, atomically."""
+    with atomic(path) as temporary, open_file(temporary, "wb") as file:
+        file.write(data)
 
 
 @contextlib.contextmanager
-def atomic(path):
-    """Yields a temporary path beside `path`, renamed to it when the block succeeds and removed when it fails.
+def atomic(path: str) -> Iterator[str]:
+    """Yields a temporary path in the same folder, renamed to `path` when the block succeeds, removed when it fails.
 
     Raises:
         BertError: the disk is full, or the folder cannot be written.
@@ -122,44 +251,37 @@ def atomic(path):
         with writing(path):
             make_folder(os.path.dirname(path))
             yield temporary
-            tf.io.gfile.rename(temporary, path, overwrite=True)
+            rename(temporary, path)
     except BaseException:
-        with contextlib.suppress(tf.errors.OpError, OSError):
-            tf.io.gfile.remove(temporary)
+        with contextlib.suppress(*errors()):
+            remove(temporary)
         raise
 
 
 @contextlib.contextmanager
-def writing(path):
-    """Turns what a file system says while `path` is written into one plain line."""
+def writing(path: str) -> Iterator[None]:
+    """Turns the errors of a file system while `path` is written into one plain line."""
     try:
         yield
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise BertError(f"{path}: no room left on the disk. Free some and run the same command again.") from None
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EISDIR):
-            raise BertError(f"{path}: cannot be written ({error.strerror}).") from None
+    except errors() as error:
+        if _is_out_of_space(error):
+            raise BertError(f"{path}: no space left on the disk. Free some and run the same command again.") from None
+        if _is_not_writable(error):
+            raise BertError(f"{path}: cannot be written ({_reason(error)}).") from None
         raise
-    except (tf.errors.PermissionDeniedError, tf.errors.FailedPreconditionError) as error:
-        raise BertError(f"{path}: cannot be written ({error.message}).") from None
-    except tf.errors.OpError as error:
-        if not any(reason in error.message.lower() for reason in _NO_ROOM_SAID):
-            raise
-        raise BertError(f"{path}: no room left on the disk. Free some and run the same command again.") from None
 
 
-def make_folder(path):
-    """Makes a folder and those above it, where they do not exist."""
-    if not path:
-        return
-    with writing(path):
-        tf.io.gfile.makedirs(path)
+def _is_out_of_space(error: Any) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _OUT_OF_SPACE
+    return any(reason in error.message.lower() for reason in _OUT_OF_SPACE_MESSAGES)
 
 
-def sha256(path, chunk_bytes=1 << 22):
-    """SHA-256 of a file's content, as 64 hex digits, read a chunk at a time."""
-    digest = hashlib.sha256()
-    with tf.io.gfile.GFile(path, "rb") as file:
-        while chunk := file.read(chunk_bytes):
-            digest.update(chunk)
-    return digest.hexdigest()
+def _is_not_writable(error: Any) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NOT_WRITABLE
+    return type(error).__name__ in ("PermissionDeniedError", "FailedPreconditionError")
+
+
+def _reason(error: Any) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else error.message

@@ -1,21 +1,59 @@
-"""Imports TensorFlow without its page of notices.
+"""Imports TensorFlow without its page of notices, whoever imports it first.
 
-Its C++ side writes them before any log level is read, so they are caught on the file descriptor. What is no known
-notice is passed on, and errors at run time still show.
+TensorFlow's C++ side writes notices before it reads any log level, so they are caught on the file descriptor while the
+module is imported. Anything that is not a known notice is passed on, and errors at run time still show.
 """
 
 import contextlib
+import importlib.abc
+import importlib.machinery
 import os
 import re
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from types import ModuleType
 
-# The last is what a machine without a GPU answers to the question for one.
-_NOTICE = re.compile(r"^(WARNING: All log messages before absl|I\d{4} |.*failed call to cuInit)")
+# The last two come from a machine without a GPU: TensorFlow asks for one. `training.devices` reports a GPU that is
+# there and that TensorFlow cannot use.
+_NOTICE = re.compile(
+    r"^(WARNING: All log messages before absl|I\d{4} |.*failed call to cuInit|.*Cannot dlopen some GPU)")
+
+
+def install() -> None:
+    """Makes the first `import tensorflow` of this process quiet, without importing it."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if "tensorflow" not in sys.modules and not any(isinstance(each, _Finder) for each in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds `tensorflow` as the finders behind it do, and has it executed quietly."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+                  ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != "tensorflow":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader.exec_module = _quietly(spec.loader.exec_module)  # type: ignore[method-assign]
+        return spec
+
+
+def _quietly(exec_module):
+    def run(module: ModuleType) -> None:
+        with _notices_dropped():
+            exec_module(module)
+            if not os.path.exists("/dev/nvidiactl"):
+                # Asked here, where the answer is dropped; TensorFlow remembers it.
+                module.config.list_physical_devices("GPU")
+
+    return run
 
 
 @contextlib.contextmanager
-def _notices_dropped():
+def _notices_dropped() -> Iterator[None]:
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as caught:
@@ -29,14 +67,3 @@ def _notices_dropped():
             caught.seek(0)
             lines = caught.read().decode("utf-8", "replace").splitlines(keepends=True)
             sys.stderr.write("".join(line for line in lines if not _NOTICE.match(line)))
-
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
-if "tensorflow" not in sys.modules:
-    with _notices_dropped():
-        import tensorflow as tf
-
-        if not os.path.exists("/dev/nvidiactl"):
-            # Asked here, where the answer is dropped; TensorFlow remembers it.
-            tf.config.list_physical_devices("GPU")

@@ -7,8 +7,6 @@ import json
 import os
 import zipfile
 
-import tensorflow as tf
-
 from foundation import files
 from foundation.errors import BertError
 from inputs.features import Features
@@ -42,14 +40,14 @@ class FeatureCache:
             Features.
         """
         path = os.path.join(self.folder, f"{split}-{self.key(task, split, training)[:16]}.npz")
-        if tf.io.gfile.exists(path):
+        if files.exists(path):
             # A damaged file is made again.
             with contextlib.suppress(BertError, OSError, ValueError, KeyError, zipfile.BadZipFile):
                 return Features.load(io.BytesIO(files.read_bytes(path)))
         features = make()
         if self.writable:
             features.save(buffer := io.BytesIO())
-            with files.atomic(path) as temporary, tf.io.gfile.GFile(temporary, "wb") as file:
+            with files.atomic(path) as temporary, files.open_file(temporary, "wb") as file:
                 file.write(buffer.getvalue())
         return features
 

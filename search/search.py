@@ -26,8 +26,6 @@ import sys
 import threading
 import time
 
-import tensorflow as tf
-
 from foundation import files
 from foundation.errors import BertError
 from modeling.checkpoints import load
@@ -89,7 +87,7 @@ class Run:
     def finished(self):
         """What the run came to, a dict of `metric`, `figures` and `seconds`; None before it is finished."""
         path = os.path.join(self.folder, _FINISHED)
-        return files.read_json(path) if tf.io.gfile.exists(path) else None
+        return files.read_json(path) if files.exists(path) else None
 
     @property
     def cost(self):
@@ -119,7 +117,7 @@ class Run:
 
     def _metric_of_task(self, figures):
         path = os.path.join(self.folder, load.TASK_FILE)
-        metric = files.read_json(path).get("metric") if tf.io.gfile.exists(path) else None
+        metric = files.read_json(path).get("metric") if files.exists(path) else None
         choice = [name for name in figures if name != "global_step" and not name.endswith("loss")]
         if metric or len(choice) == 1:
             return metric or choice[0]
@@ -128,8 +126,8 @@ class Run:
     def delete_models(self):
         """Removes weights and training checkpoints; figures and predictions stay."""
         for pattern in ("model.ckpt-*", "final_model/bert_model.ckpt.*", "best_model/bert_model.ckpt.*"):
-            for path in tf.io.gfile.glob(os.path.join(self.folder, pattern)):
-                tf.io.gfile.remove(path)
+            for path in files.glob(os.path.join(self.folder, pattern)):
+                files.remove(path)
 
 
 def runs_of(settings):
@@ -236,7 +234,7 @@ class Queue:
             self._children.add(child)
         last = []
         files.make_folder(each.folder)
-        with tf.io.gfile.GFile(os.path.join(each.folder, _LOG), "a") as log:
+        with files.open_file(os.path.join(each.folder, _LOG), "a") as log:
             log.write(f"$ {shlex.join(each.command())}\n")
             for line in child.stdout:
                 log.write(line)
@@ -298,7 +296,7 @@ def _claimed(settings):
     """Holds the folder to one search, and to one at a time."""
     noted = os.path.join(settings.output_dir, "search.json")
     wanted = {"script": os.path.basename(settings.script), "flags": sorted(settings.flags)}
-    if tf.io.gfile.exists(noted):
+    if files.exists(noted):
         before = files.read_json(noted)
         differing = sorted({before["script"], *before["flags"]} ^ {wanted["script"], *wanted["flags"]})
         if differing:

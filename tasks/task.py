@@ -1,9 +1,59 @@
-"""What a fine-tuning family is to the driver (`finetuning.driver`): its files, features, model, loss, scores, outputs.
+"""What a fine-tuning family is to the driver (`finetuning.driver`): its files, features, network, scores and outputs.
 
-A family implements this once; a data set of the family is then a few values (`tasks.classification.glue`).
+A family implements Task once, in a folder of its own; a data set of the family is then a few values
+(`tasks.classification.glue`). Nothing here imports TensorFlow: a mistake in a file is reported before it is needed.
 """
 
+import dataclasses
 import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inputs.features import Features
+
+if typing.TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    from modeling.config import BertConfig
+    from tokenization.tokenizer import Tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Predicted:
+    """A model's outputs for a split, with what they belong to.
+
+    Attributes:
+        examples: the task's own kind, as `Task.read` returns them.
+        features: of the examples.
+        outputs: dict of arrays [rows, ...]; of the task's token outputs a list of [length, ...], one a row.
+        tokenizer: the features were made with it.
+    """
+
+    examples: Sequence[Any]
+    features: Features
+    outputs: Mapping[str, Any]
+    tokenizer: "Tokenizer"
+
+
+class Network(typing.Protocol):
+    """The part of a task that computes: its model and its loss. Made by `Task.network`, which imports TensorFlow.
+
+    A batch is a dict of int [rows, seq] (or [rows, choices, seq]) `input_ids`, `input_mask`, `segment_ids`, other
+    token columns, the features' values, and `is_real_example`, 0 for rows that only complete a batch.
+    """
+
+    def model(self, config: "BertConfig", dtype: str, unpad: bool) -> "keras.Model":
+        """A Keras model: `model(batch, dropout_seed=None)` returns a dict of float32 [rows, ...]."""
+        ...
+
+    def term_weights(self, batch: "Mapping[str, tf.Tensor]") -> "tf.Tensor":
+        """Float32 [n]: how much each term of the loss counts; 0 in rows that are not real."""
+        ...
+
+    def losses(self, outputs: "Mapping[str, tf.Tensor]", batch: "Mapping[str, tf.Tensor]") -> "tf.Tensor":
+        """Float32 [n], the terms. Their weighted sum, divided by rows times `terms_per_row`, is a batch's loss."""
+        ...
 
 
 class Task(typing.Protocol):
@@ -11,55 +61,74 @@ class Task(typing.Protocol):
 
     Attributes:
         name: as in --task_name.
-        metric: the figure of the first dev split that chooses the best checkpoint; higher is better.
-        dev_splits: names of the splits that are evaluated, as ("dev",) or ("dev_matched", "dev_mismatched").
-        test_splits: names of the splits that are predicted. The training split is "train".
+        metric: the metric of the first dev split that selects the best checkpoint; higher is better.
+        dev_splits: names of the splits to evaluate, as ("dev",) or ("dev_matched", "dev_mismatched").
+        test_splits: names of the splits to predict. The training split is "train".
         token_outputs: the model's outputs whose second axis is the sequence.
-        max_seq_length: most positions of a row.
-        tokenizer: what the features were made with; the driver sets it before it asks for anything else.
+        max_seq_length: the longest row.
     """
 
-    name: str
-    metric: str
-    dev_splits: tuple
-    test_splits: tuple
-    token_outputs: tuple
-    max_seq_length: int
-    tokenizer: object
+    @property
+    def name(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def dev_splits(self) -> tuple[str, ...]: ...
+    @property
+    def test_splits(self) -> tuple[str, ...]: ...
+    @property
+    def token_outputs(self) -> tuple[str, ...]: ...
+    @property
+    def max_seq_length(self) -> int: ...
 
-    def files(self, split):
-        """Paths that a split is read from. Raises BertError where one is missing, naming the flag that gives it."""
+    def files(self, split: str) -> list[str]:
+        """Paths that a split is read from. Raises BertError where one is missing, naming its flag."""
+        ...
 
-    def read(self, split):
-        """List of examples, of the family's own kind. Raises BertError naming file, line and column of a mistake."""
+    def read(self, split: str) -> list[Any]:
+        """Examples, of the family's own kind. Raises BertError naming file, line and column of a mistake."""
+        ...
 
-    def fingerprint(self):
-        """JSON-able dict of what features depend on beside files, vocabulary and casing, as max_seq_length."""
+    def fingerprint(self) -> dict[str, Any]:
+        """JSON-able dict of what features depend on besides files, vocabulary and casing, as max_seq_length."""
+        ...
 
-    def features(self, examples, tokenizer, training):
+    def features(self, examples: Sequence[Any], tokenizer: "Tokenizer", training: bool) -> Features:
         """Features of examples; with labels where `training` (a row that cannot be trained on may be left out)."""
+        ...
 
-    def model(self, config, dtype, skip_padding):
-        """A Keras model: `model(batch, dropout_seed=None)` gives a dict of float32 [rows, ...].
+    def terms_per_row(self, features: Features) -> float:
+        """Mean weight of a row's loss terms over a training set; 1 where a row is one term."""
+        ...
 
-        A batch is a dict of int [rows, seq] (or [rows, choices, seq]) `input_ids`, `input_mask`, `segment_ids`, other
-        token columns, the features' values, and `is_real_example`, 0 for rows that only complete a batch.
+    def network(self) -> Network:
+        """The model and its loss."""
+        ...
+
+    def score(self, split: str, predicted: Predicted) -> dict[str, float]:
+        """Metrics of a dev split, with anything that the scoring tuned, as a threshold."""
+        ...
+
+    def write(self, split: str, predicted: Predicted, folder: str, metrics: Mapping[str, float]) -> list[str]:
+        """Writes the family's prediction files into a folder.
+
+        Args:
+            split: one of `test_splits`.
+            predicted: Predicted.
+            folder: the run's folder.
+            metrics: of the last evaluation of these weights, or empty.
+
+        Returns:
+            paths of the files.
         """
+        ...
 
-    def weights(self, batch):
-        """Float32 [n]: how much each term of the loss counts; 0 for rows that are not real."""
+    def describe(self, metrics: Mapping[str, float]) -> dict[str, Any]:
+        """JSON-able dict for final_model/task.json: what predicting needs besides the weights, as the labels.
 
-    def losses(self, outputs, batch):
-        """Float32 [n], the terms. Their weighted sum, divided by rows times `terms_per_row`, is a batch's loss."""
+        Keys are names of the task's settings: a later command without these flags takes the values from here.
 
-    def terms_per_row(self, features):
-        """Mean weight of a row's terms over a training set; 1 where a row is one term."""
-
-    def score(self, split, examples, features, outputs):
-        """Dict of figures. `outputs` is a dict of arrays [rows, ...], token outputs a list of [length, ...]."""
-
-    def write(self, split, examples, features, outputs, folder):
-        """Writes the family's prediction files into a folder; returns their paths."""
-
-    def describe(self):
-        """JSON-able dict that final_model/task.json keeps: what predicting needs beside the weights, as the labels."""
+        Args:
+            metrics: of the evaluation of these weights, or empty.
+        """
+        ...

@@ -3,8 +3,6 @@
 import dataclasses
 import io
 
-import tensorflow as tf
-
 from foundation import files
 from training.reporting import read_metrics
 
@@ -55,7 +53,7 @@ def draw(run_folder, output_file, title, panels):
         _plot(axes, lines, panel)
     picture = io.BytesIO()
     FigureCanvasAgg(figure).print_png(picture)
-    with files.atomic(output_file) as temporary, tf.io.gfile.GFile(temporary, "wb") as file:
+    with files.atomic(output_file) as temporary, files.open_file(temporary, "wb") as file:
         file.write(picture.getvalue())
 
 

@@ -2,8 +2,6 @@
 
 import os
 
-import tensorflow as tf
-
 from foundation import files
 from foundation.errors import BertError
 from modeling.checkpoints import load
@@ -65,7 +63,7 @@ class StartingPoint:
         if self.checkpoint and self.checkpoint.vocab_file:
             return self.checkpoint.vocab_file
         beside = os.path.join(os.path.dirname(self.config_file), "vocab.txt")
-        return beside if tf.io.gfile.exists(beside) else None
+        return beside if files.exists(beside) else None
 
     def load(self, model, new_head=False):
         """Reads the checkpoint into a model.

@@ -245,7 +245,7 @@ class PretrainingRun:
     def _vocab_file(self):
         """--vocab_file, or that of the records' manifest, or the one beside configuration or initial checkpoint."""
         noted = records.manifest_of(self.train_source.files[0]).get("vocabulary", {}).get("path")
-        if not self.settings.start.vocab_file and noted and tf.io.gfile.exists(noted):
+        if not self.settings.start.vocab_file and noted and files.exists(noted):
             return noted
         return self.start.vocab_file
 
@@ -259,5 +259,5 @@ class PretrainingRun:
             **{name: getattr(settings, name) for name in (
                 "keep_optimizer", "max_seq_length", "max_predictions_per_seq", "train_batch_size",
                 "next_sentence", "shuffle_buffer", "random_seed")},
-            "records": [[os.path.basename(name), tf.io.gfile.stat(name).length] for name in self.train_source.files],
+            "records": [[os.path.basename(name), files.size(name)] for name in self.train_source.files],
         }

@@ -85,7 +85,7 @@ class Reporter:
         with self._writers[kind].as_default(step=step):
             for name, value in figures.items():
                 tf.summary.scalar(name, value)
-        with tf.io.gfile.GFile(self.directory.join(_METRICS), "a") as file:
+        with files.open_file(self.directory.join(_METRICS), "a") as file:
             file.write(json.dumps({"kind": kind, "step": step, **figures}) + "\n")
 
     def _drop_after(self, step):
@@ -97,7 +97,7 @@ class Reporter:
 def read_metrics(run_folder):
     """List of dicts (`kind`, `step` and figures) that a run has reported, for drawing its curve."""
     path = f"{run_folder}/{_METRICS}"
-    lines = files.read_text(path).splitlines() if tf.io.gfile.exists(path) else []
+    lines = files.read_text(path).splitlines() if files.exists(path) else []
     # A process killed while it wrote leaves half a line at the end.
     return [json.loads(line) for line in lines if line.endswith("}")]
 

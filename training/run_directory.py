@@ -47,7 +47,7 @@ class RunDirectory:
         """
         noted = self.join("run.json")
         settings = {key: settings[key] for key in sorted(settings)}
-        if not tf.io.gfile.exists(noted):
+        if not files.exists(noted):
             if self.writable:
                 files.write_json(noted, settings)
             return
@@ -133,7 +133,7 @@ class RunDirectory:
 def holds_weights(folder):
     """Whether a folder is that of a run that has saved or finished."""
     final = os.path.join(folder, "final_model", "bert_model.ckpt.index")
-    return tf.io.gfile.exists(final) or bool(google.training_checkpoints(folder))
+    return files.exists(final) or bool(google.training_checkpoints(folder))
 
 
 def assign(variables, reader, prefix):
@@ -178,5 +178,5 @@ def _values(variables):
 
 
 def _remove(prefix):
-    for file in tf.io.gfile.glob(f"{prefix}.*"):
-        tf.io.gfile.remove(file)
+    for file in files.glob(f"{prefix}.*"):
+        files.remove(file)

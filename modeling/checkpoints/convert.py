@@ -3,8 +3,6 @@
 import dataclasses
 import os
 
-import tensorflow as tf
-
 from foundation import files
 from foundation.errors import BertError
 from modeling.checkpoints import google, huggingface, keras_weights, load
@@ -89,7 +87,7 @@ def convert(source, folder, target_format, config_file=None, vocab_file=None, do
 
 def _check_folder(folder):
     """Refuses a folder with something in it: files of two models side by side would be taken for one."""
-    if tf.io.gfile.exists(folder) and (not tf.io.gfile.isdir(folder) or tf.io.gfile.listdir(folder)):
+    if files.exists(folder) and (not files.is_folder(folder) or files.names_in(folder)):
         raise BertError(f"{folder}: is there and not empty. Name a new folder (--output).")
 
 

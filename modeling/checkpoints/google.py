@@ -58,7 +58,7 @@ def training_checkpoints(folder):
     The index file is written last, so that a checkpoint without one was never finished.
     """
     found = []
-    for index in tf.io.gfile.glob(os.path.join(folder, f"{TRAINING_PREFIX}-*.index")):
+    for index in files.glob(os.path.join(folder, f"{TRAINING_PREFIX}-*.index")):
         if step := re.fullmatch(rf"{re.escape(TRAINING_PREFIX)}-(\d+)\.index", os.path.basename(index)):
             found.append((int(step[1]), index.removesuffix(".index")))
     return sorted(found)
@@ -84,14 +84,14 @@ def write(prefix, values):
             tf.raw_ops.SaveV2(
                 prefix=temporary, tensor_names=list(values), shape_and_slices=[""] * len(values), tensors=tensors
             )
-            with contextlib.suppress(tf.errors.NotFoundError):
-                tf.io.gfile.remove(prefix + index)
+            if files.exists(prefix + index):
+                files.remove(prefix + index)
             for part in (data, index):
-                tf.io.gfile.rename(temporary + part, prefix + part, overwrite=True)
+                files.rename(temporary + part, prefix + part)
     finally:
         for part in (data, index):
-            with contextlib.suppress(tf.errors.OpError):
-                tf.io.gfile.remove(temporary + part)
+            with contextlib.suppress(*files.errors()):
+                files.remove(temporary + part)
 
 
 @contextlib.contextmanager
@@ -101,7 +101,7 @@ def _plainly(prefix):
         yield
     # The reader raises Python's own exceptions for some of what it finds, with the file system's words.
     except (tf.errors.OpError, ValueError, RuntimeError, IndexError) as error:
-        if not tf.io.gfile.exists(f"{prefix}.index") and not tf.io.gfile.exists(prefix):
+        if not files.exists(f"{prefix}.index") and not files.exists(prefix):
             raise BertError(f"{prefix}: no such checkpoint ({prefix}.index does not exist).") from None
         reason = str(error).splitlines()[0][:200]
         raise BertError(f"{prefix}: the checkpoint is damaged or incomplete ({reason}).") from None

@@ -13,7 +13,6 @@ import tempfile
 import keras
 import numpy as np
 import safetensors
-import tensorflow as tf
 
 from foundation import files
 from foundation.errors import BertError
@@ -84,7 +83,7 @@ def read(path, config=None):
     Raises:
         BertError: no weights there, pickled or damaged ones, shards that do not belong together, or no BERT.
     """
-    folder = path if tf.io.gfile.isdir(path) else os.path.dirname(path)
+    folder = path if files.is_folder(path) else os.path.dirname(path)
     config = (config_values(folder) or {}) if config is None else config
     if (kind := config.get("model_type", "bert")) != "bert":
         raise BertError(f"{path}: the model is a {kind}, not a BERT.")
@@ -176,7 +175,7 @@ def _write_tensors(path, tensors, get):
         header[name] = {"dtype": "F32", "shape": [int(size) for size in shape], "data_offsets": [start, end]}
     header = json.dumps(header, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
-    with files.atomic(path) as temporary, tf.io.gfile.GFile(temporary, "wb") as file:
+    with files.atomic(path) as temporary, files.open_file(temporary, "wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         for pair, _ in tensors.values():
             value = keras.ops.convert_to_numpy(get(pair.ours)).astype("<f4", copy=False)
@@ -252,20 +251,20 @@ def _current(name):
 
 def _shards(path):
     """Opens all files of a checkpoint: dict, path to open safetensors file."""
-    if not tf.io.gfile.isdir(path):
+    if not files.is_folder(path):
         if (part := _SHARD.search(path)) and int(part[2]) > 1:
             raise BertError(f"{path}: one of {int(part[2])} parts. Give their folder.")
         return _indexed(path) if path.endswith(".index.json") else {path: _open(path)}
-    if tf.io.gfile.exists(whole := os.path.join(path, WEIGHTS)):
+    if files.exists(whole := os.path.join(path, WEIGHTS)):
         return {whole: _open(whole)}
-    if tf.io.gfile.exists(index := os.path.join(path, INDEX)):
+    if files.exists(index := os.path.join(path, INDEX)):
         return _indexed(index)
     raise BertError(_nothing_in(path))
 
 
 def _nothing_in(folder):
     """What a folder holds instead of weights that can be read, as one line."""
-    found = sorted(tf.io.gfile.listdir(folder))
+    found = sorted(files.names_in(folder))
     if shards := [name for name in found if _SHARD.search(name)]:
         return f"{folder}: {shards[0]} is one of several parts; their index, {INDEX}, is missing. Copy it too."
     if pickles := [name for name in found if name.endswith(_PICKLES)]:
@@ -296,7 +295,7 @@ def _indexed(index):
         if os.path.basename(shard) != shard:
             raise BertError(f"{index}: the shard {shard!r} is not in its folder.")
         expected[shard].add(name)
-    missing = [shard for shard in sorted(expected) if not tf.io.gfile.exists(os.path.join(folder, shard))]
+    missing = [shard for shard in sorted(expected) if not files.exists(os.path.join(folder, shard))]
     if missing:
         raise BertError(f"{index}: {len(missing)} of {len(expected)} shards are not there, the first is {missing[0]}.")
     said = {int(found[2]) for shard in expected if (found := _SHARD.search(shard))}
@@ -323,16 +322,16 @@ def _open(path):
             # Read and not mapped: pages of a mapped file would count as memory of the process.
             return safetensors.safe_open(path, "np", backend="pread")
         with tempfile.TemporaryDirectory() as folder:
-            tf.io.gfile.copy(path, copy := os.path.join(folder, WEIGHTS))
+            files.copy(path, copy := os.path.join(folder, WEIGHTS))
             return safetensors.safe_open(copy, "np", backend="pread")
     except (safetensors.SafetensorError, OSError) as error:
         raise BertError(f"{path}: not a whole safetensors file ({error}).") from None
 
 
 def _refuse_other_formats(path):
-    if not tf.io.gfile.exists(path):
+    if not files.exists(path):
         raise BertError(f"{path}: no such file.")
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with files.open_file(path, "rb") as file:
         start = file.read(16)
     if start[8:9] == b"{":
         return

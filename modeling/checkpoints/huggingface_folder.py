@@ -2,8 +2,6 @@
 
 import os
 
-import tensorflow as tf
-
 from foundation import files
 from foundation.errors import BertError
 from modeling.config import BertConfig
@@ -93,7 +91,7 @@ def vocabulary_of(folder):
         BertError: the tokenizer is not WordPiece, or ids are missing.
     """
     path = os.path.join(folder, VOCABULARY)
-    if tf.io.gfile.exists(path):
+    if files.exists(path):
         return [line.strip() for line in files.read_text(path).removesuffix("\n").split("\n")]
     tokenizer = _json(folder, TOKENIZER)
     if tokenizer is None:
@@ -127,7 +125,7 @@ def write_tokenizer(folder, config, tokens=None, do_lower_case=None):
 
 def _json(folder, name):
     path = os.path.join(folder, name)
-    if not tf.io.gfile.exists(path):
+    if not files.exists(path):
         return None
     values = files.read_json(path)
     if not isinstance(values, dict):

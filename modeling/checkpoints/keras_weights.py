@@ -9,7 +9,6 @@ import re
 import tempfile
 
 import h5py
-import tensorflow as tf
 
 from foundation import files
 from foundation.errors import BertError
@@ -97,7 +96,7 @@ def write(path, values):
         # HDF5 knows local files only.
         with tempfile.TemporaryDirectory() as folder:
             left_out = _write(local := os.path.join(folder, FILE_NAME), values)
-            tf.io.gfile.copy(local, temporary)
+            files.copy(local, temporary)
         return left_out
 
 
@@ -149,13 +148,13 @@ _NAMES_WITHOUT_HEADS = _names()
 
 def _open(path):
     """An open HDF5 file. A remote one is copied for as long as it is open."""
-    if not tf.io.gfile.exists(path):
+    if not files.exists(path):
         raise BertError(f"{path}: no such file.")
     try:
         if not files.is_remote(path):
             return h5py.File(path, "r")
         with tempfile.TemporaryDirectory() as folder:
-            tf.io.gfile.copy(path, copy := os.path.join(folder, FILE_NAME))
+            files.copy(path, copy := os.path.join(folder, FILE_NAME))
             return h5py.File(copy, "r")
     except OSError as error:
         reason = str(error).splitlines()[0]

@@ -59,7 +59,7 @@ class Checkpoint:
 
     def _beside(self, names):
         paths = [os.path.join(self.folder, name) for name in names]
-        return next((path for path in paths if tf.io.gfile.exists(path)), None)
+        return next((path for path in paths if files.exists(path)), None)
 
     def labels(self):
         """Names of the classes of a fine-tuned model, in the order of their numbers, or None."""
@@ -158,15 +158,15 @@ def find(path, training=False):
         BertError: nothing there, nothing that can be read, or a pickled PyTorch file.
     """
     path = re.sub(r"\.(index|data-\d+-of-\d+)$", "", path.rstrip("/"))
-    if tf.io.gfile.exists(f"{path}.index"):
+    if files.exists(f"{path}.index"):
         return _google(path)
-    if tf.io.gfile.isdir(path):
+    if files.is_folder(path):
         return _in_folder(path, training)
-    if path.endswith((".h5", ".keras")) and tf.io.gfile.exists(path):
+    if path.endswith((".h5", ".keras")) and files.exists(path):
         return Checkpoint(path, "keras", keras_weights.read(path), os.path.dirname(path))
-    if tf.io.gfile.exists(path):
+    if files.exists(path):
         return Checkpoint(path, "huggingface", huggingface.read(path), os.path.dirname(path))
-    data = tf.io.gfile.glob(f"{path}.data-*")
+    data = files.glob(f"{path}.data-*")
     if data:
         raise BertError(f"{path}: {os.path.basename(data[0])} is there, {os.path.basename(path)}.index is missing. "
                         f"Copy it too.")
@@ -178,11 +178,11 @@ def _in_folder(folder, training=False):
     saved = [prefix for _, prefix in google.training_checkpoints(folder)]
     final = os.path.join(folder, "final_model")
     newer = saved and (training or _written(f"{saved[-1]}.index") > _written(os.path.join(final, "*.index")))
-    if tf.io.gfile.isdir(final) and not newer:
+    if files.is_folder(final) and not newer:
         return _in_folder(final)
     if saved:
         return _google(saved[-1])
-    indexes = tf.io.gfile.glob(os.path.join(folder, "*.index"))
+    indexes = files.glob(os.path.join(folder, "*.index"))
     # What a killed process was writing is no checkpoint.
     prefixes = sorted(name.removesuffix(".index") for name in indexes if ".tmp-" not in os.path.basename(name))
     if len(prefixes) > 1:
@@ -191,9 +191,9 @@ def _in_folder(folder, training=False):
     if prefixes:
         return _google(prefixes[0])
     weights = os.path.join(folder, keras_weights.FILE_NAME)
-    if tf.io.gfile.exists(weights):
+    if files.exists(weights):
         return Checkpoint(folder, "keras", keras_weights.read(weights), folder)
-    if not tf.io.gfile.listdir(folder):
+    if not files.names_in(folder):
         raise BertError(f"{folder}: no checkpoint there, the folder is empty.")
     return Checkpoint(folder, "huggingface", huggingface.read(folder), folder)
 
@@ -204,7 +204,7 @@ def _google(prefix):
 
 def _written(pattern):
     """When the newest of the files that a pattern matches was written; 0 where there is none."""
-    return max((tf.io.gfile.stat(name).mtime_nsec for name in tf.io.gfile.glob(pattern)), default=0)
+    return max((files.modified(name) for name in files.glob(pattern)), default=0)
 
 
 def is_training_state(name):

@@ -7,8 +7,7 @@ import os
 import re
 from typing import NamedTuple
 
-import tensorflow as tf
-
+from foundation import files
 from foundation.errors import BertError
 from inputs import tables
 from tasks.classification import glue
@@ -94,7 +93,7 @@ class ClassificationFiles:
         kind = _kind(split)
         given = getattr(self.settings, f"{kind}_file")
         if given:
-            if not tf.io.gfile.exists(given):
+            if not files.exists(given):
                 raise BertError(f"{given}: no such file (--{kind}_file).")
             return given
         if self.name == CUSTOM:
@@ -146,7 +145,7 @@ class ClassificationFiles:
         """Path of a data set's file, in --data_dir itself or in GLUE's folder for it; None where it is in neither."""
         folders = [folder for folder in ("", self.data_set.folder, self.data_set.other_folder) if folder is not None]
         paths = [os.path.join(self.settings.data_dir, folder, self._local(name)) for folder in folders]
-        return next((path for path in paths if tf.io.gfile.exists(path)), None)
+        return next((path for path in paths if files.exists(path)), None)
 
     def _columns(self, kind):
         """Columns of a file: the data set's, but for what flags say."""

@@ -112,7 +112,7 @@ class MultipleChoiceTask:
             if not self.settings.data_dir:
                 raise BertError(f"{self.name}: where is {name}? Pass --data_dir or --{split}_file.")
             path = os.path.join(self.settings.data_dir, name)
-        if not tf.io.gfile.exists(path):
+        if not files.exists(path):
             raise BertError(f"{path}: no such file (--{split}_file, --data_dir).")
         return [path]
 

@@ -80,7 +80,7 @@ class NerTask:
         """The file of a split."""
         path = getattr(self.settings, f"{split}_file")
         if path:
-            if not tf.io.gfile.exists(path):
+            if not files.exists(path):
                 raise BertError(f"{path}: no such file (--{split}_file).")
             return [path]
         names = FILE_NAMES[split]
@@ -88,7 +88,7 @@ class NerTask:
             raise BertError(f"The {split} file is asked for and not named. Give --{split}_file, or --data_dir with "
                             f"{_or(names)} in it.")
         paths = [os.path.join(self.settings.data_dir, name) for name in names]
-        path = next(filter(tf.io.gfile.exists, paths), None)
+        path = next(filter(files.exists, paths), None)
         if path is None:
             raise BertError(f"{self.settings.data_dir}: no {_or(names)} there (--data_dir). Name the file by "
                             f"--{split}_file.")

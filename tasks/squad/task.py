@@ -5,6 +5,7 @@ import functools
 
 import tensorflow as tf
 
+from foundation import files
 from foundation.errors import BertError
 from modeling.models import QuestionAnsweringModel
 from tasks.squad import answers as squad_answers
@@ -80,7 +81,7 @@ class SquadTask:
         path = getattr(self.settings, flag)
         if not path:
             raise BertError(f"Which questions? Give --{flag}, a JSON file in SQuAD's layout.")
-        if not tf.io.gfile.exists(path):
+        if not files.exists(path):
             raise BertError(f"{path}: no such file (--{flag}).")
         return [path]
 
