@@ -111,7 +111,7 @@ def default_text(field: settings.Field) -> str:
         return field.description.default_text
     if isinstance(field.default, bool):
         return str(field.default).lower()
-    if isinstance(field.default, tuple):
+    if isinstance(field.default, tuple | list):
         return ",".join(map(str, field.default))
     if isinstance(field.default, float):
         return f"{field.default:g}"
@@ -133,6 +133,8 @@ def _define(field: settings.Field, values: flags.FlagValues) -> None:
         flags.DEFINE(_Parser(description.parse), name, description.default_text, description.help, values)
     elif field.type is bool:
         flags.DEFINE_bool(name, field.default, description.help, flag_values=values)
+    elif description.repeated:
+        flags.DEFINE_multi_string(name, list(field.default), description.help, flag_values=values)
     elif field.type is tuple:
         flags.DEFINE_list(name, None if field.default is None else list(field.default), description.help,
                           flag_values=values)

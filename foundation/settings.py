@@ -38,6 +38,7 @@ class Description:
         alias: a second name of the flag.
         parse: from the flag's text to the value, where the field's type does not say it. Raises ValueError.
         default_text: the default as it is written on the command line, with `parse`.
+        repeated: the flag of a tuple may be given several times, an element each, in place of commas.
     """
 
     help: str
@@ -49,6 +50,7 @@ class Description:
     alias: str | None = None
     parse: Callable[[str], Any] | None = None
     default_text: str | None = None
+    repeated: bool = False
 
 
 def setting(default: Any = dataclasses.MISSING, **description: Any) -> Any:

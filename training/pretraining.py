@@ -16,7 +16,8 @@ from modeling.models import PretrainingModel, named_variables
 from training import curve, input_pipeline, run_directory, strategy
 from training.initial_model import StartingPoint
 from training.loop import TrainLoop
-from training.optimization import make_optimizer, warmup_linear_decay
+from training.optimizers.optimizer import make_optimizer
+from training.schedule import WarmupLinearDecay
 from training.reporting import Reporter
 from training.step import EvaluationStep, TrainStep
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from modeling.config import BertConfig
 from modeling.models import PretrainingModel
 from tests.conftest import TINY_CONFIG, tiny_arrays
-from training.optimization import make_optimizer
+from training.optimizers.optimizer import make_optimizer
 from training.pretraining import PretrainingObjective
 from training.settings import OptimizationSettings
 from training.step import TrainStep, fold_in

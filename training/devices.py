@@ -3,13 +3,15 @@
 import dataclasses
 import json
 import os
+import sys
 
 import tensorflow as tf
 
 from foundation.errors import BertError
+from training.settings import HardwareSettings
 
-STRATEGIES = ("auto", "one_device", "mirrored", "multi_worker", "tpu")
-PRECISIONS = ("auto", "float32", "bfloat16")
+# Present where the driver of an NVIDIA GPU is loaded.
+_NVIDIA_DRIVER = "/dev/nvidiactl"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,30 +31,37 @@ class Placement:
     xla: bool
 
     @property
-    def num_replicas(self):
+    def num_replicas(self) -> int:
+        """Devices that compute a part of each batch."""
         return self.strategy.num_replicas_in_sync
 
     @property
-    def num_workers(self):
+    def num_workers(self) -> int:
+        """Machines."""
         resolver = self.strategy.cluster_resolver
         if self.platform == "tpu" or resolver is None:
             return 1
         return max(1, len(resolver.cluster_spec().as_dict().get("worker", ())) + self._has_chief_job())
 
     @property
-    def is_chief(self):
+    def is_chief(self) -> bool:
         """Whether this process writes checkpoints and logs: the only one, or the first of several machines."""
         resolver = self.strategy.cluster_resolver
         if self.num_workers == 1:
             return True
         return resolver.task_type == "chief" or (not self._has_chief_job() and resolver.task_id == 0)
 
-    def check_batch(self, size, flag, parts=1):
+    @property
+    def unpads(self) -> bool:
+        """Whether models leave padding out of their dense layers: it saves most where shapes may depend on data."""
+        return self.platform == "cpu" and not self.xla
+
+    def check_batch(self, size: int, flag: str, parts: int = 1) -> None:
         """Raises BertError where a batch does not divide into every replica's micro-batches.
 
         Args:
             size: rows of a batch, over all devices.
-            flag: the flag that says so.
+            flag: the flag that sets the size.
             parts: micro-batches of a replica.
         """
         if size % (self.num_replicas * parts):
@@ -60,19 +69,21 @@ class Placement:
                             f"{'s' if self.num_replicas > 1 else ''} of {parts} micro-batch{'es' if parts > 1 else ''} "
                             f"each{' (--gradient_accumulation_steps)' if parts > 1 else ''}.")
 
-    def _has_chief_job(self):
+    def _has_chief_job(self) -> bool:
         return "chief" in self.strategy.cluster_resolver.cluster_spec().as_dict()
 
-    def describe(self):
-        """One line for the person watching."""
+    def describe(self) -> str:
+        """One line for the console."""
         replicas = f"{self.num_replicas} {self.platform.upper()} replica{'s' if self.num_replicas > 1 else ''}"
         machines = f" on {self.num_workers} machines" if self.num_workers > 1 else ""
         precision = "bfloat16 compute, float32 weights" if self.dtype == "mixed_bfloat16" else "float32"
         return f"{replicas}{machines}, {precision}, XLA {'on' if self.xla else 'off'}"
 
 
-def create(hardware):
+def create(hardware: HardwareSettings) -> Placement:
     """Makes the strategy and settles precision and XLA.
+
+    Several machines: nothing may run on TensorFlow before this, not even a tokenizer.
 
     Args:
         hardware: HardwareSettings.
@@ -81,23 +92,22 @@ def create(hardware):
         Placement.
 
     Raises:
-        BertError: an unknown name, or a TPU or cluster that cannot be reached.
+        BertError: a TPU or cluster that cannot be reached.
     """
-    _check_choice("strategy", hardware.strategy, STRATEGIES)
-    _check_choice("precision", hardware.precision, PRECISIONS)
-    _check_choice("xla", hardware.xla, ("auto", "true", "false"))
     if hardware.deterministic:
         tf.config.experimental.enable_op_determinism()
     name = _strategy_name(hardware)
     strategy = _tpu_strategy(hardware) if name == "tpu" else _local_strategy(name)
     platform = "tpu" if name == "tpu" else "gpu" if tf.config.list_logical_devices("GPU") else "cpu"
+    if platform == "cpu":
+        _report_unused_gpu()
     dtype = {"float32": "float32", "bfloat16": "mixed_bfloat16"}.get(hardware.precision) or _default_dtype(platform)
     # On a CPU, XLA halves the speed of bfloat16 and costs a tenth in float32; elsewhere it pays.
     xla = platform != "cpu" if hardware.xla == "auto" else hardware.xla == "true"
     return Placement(strategy, platform, dtype, xla)
 
 
-def _strategy_name(hardware):
+def _strategy_name(hardware: HardwareSettings) -> str:
     if hardware.use_tpu or hardware.strategy == "tpu":
         return "tpu"
     if hardware.strategy != "auto":
@@ -108,10 +118,10 @@ def _strategy_name(hardware):
     return "mirrored" if len(tf.config.list_logical_devices("GPU")) > 1 else "one_device"
 
 
-def _local_strategy(name):
+def _local_strategy(name: str) -> tf.distribute.Strategy:
     if name == "multi_worker":
         if not os.environ.get("TF_CONFIG"):
-            raise BertError("--strategy=multi_worker needs TF_CONFIG in the environment, naming every machine.")
+            raise BertError("--strategy=multi_worker needs TF_CONFIG in the environment, listing every machine.")
         return tf.distribute.MultiWorkerMirroredStrategy()
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
     if name == "mirrored":
@@ -119,7 +129,7 @@ def _local_strategy(name):
     return tf.distribute.OneDeviceStrategy(devices[0].name)
 
 
-def _tpu_strategy(hardware):
+def _tpu_strategy(hardware: HardwareSettings) -> tf.distribute.Strategy:
     address = hardware.tpu_name or hardware.master or "local"
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
@@ -135,7 +145,15 @@ def _tpu_strategy(hardware):
         ) from None
 
 
-def _default_dtype(platform):
+def _report_unused_gpu() -> None:
+    """Warns where the machine has an NVIDIA GPU that TensorFlow cannot use: training on its CPU would be a surprise."""
+    if os.path.exists(_NVIDIA_DRIVER) and os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1"):
+        print("warning: this machine has an NVIDIA GPU that TensorFlow cannot use; computing on the CPU. "
+              "`pip install -r requirements-gpu.txt` installs the CUDA libraries (docs/cloud.md).",
+              file=sys.stderr, flush=True)
+
+
+def _default_dtype(platform: str) -> str:
     """bfloat16 where the chip multiplies it in hardware; float32 elsewhere."""
     if platform == "tpu":
         return "mixed_bfloat16"
@@ -145,8 +163,8 @@ def _default_dtype(platform):
     return "mixed_bfloat16" if cpu_multiplies_bfloat16() else "float32"
 
 
-def cpu_multiplies_bfloat16():
-    """Whether this CPU has bfloat16 matrix instructions (AVX512_BF16 or AMX), as Linux tells."""
+def cpu_multiplies_bfloat16() -> bool:
+    """Whether this CPU has bfloat16 matrix instructions (AVX512_BF16 or AMX), according to Linux."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             features = next((line.split() for line in file if line.startswith("flags")), ())
@@ -154,7 +172,3 @@ def cpu_multiplies_bfloat16():
         return False
     return "avx512_bf16" in features or "amx_bf16" in features
 
-
-def _check_choice(flag, value, choices):
-    if value not in choices:
-        raise BertError(f"--{flag}={value}: not one of {', '.join(choices)}.")

@@ -8,7 +8,10 @@ from modeling import objective
 from modeling.checkpoints import load
 from modeling.config import BertConfig
 from modeling.models import PretrainingModel, named_variables
-from training.optimization import AdamWeightDecay, Lamb, clip_by_global_norm, make_optimizer, warmup_linear_decay
+from training.optimizers.adamw import AdamWeightDecay
+from training.optimizers.lamb import Lamb
+from training.optimizers.optimizer import clip_by_global_norm, make_optimizer
+from training.schedule import WarmupLinearDecay
 from training.settings import OptimizationSettings
 
 NAMES = ("dense/kernel", "dense/bias", "LayerNorm/gamma", "LayerNorm/beta")
