@@ -1,146 +1,137 @@
-"""What a search came to: each run's figures, mean and spread over the seeds, the best run."""
+"""Results of a search: the metrics of each run, mean and spread over the seeds, the best run."""
 
 import dataclasses
 import math
 import os
 import statistics
+from collections.abc import Iterator, Mapping, Sequence
 
 from foundation import files
 from foundation.errors import BertError
+from search.folder import BEST, BEST_LINK, RESULTS
+from search.run import Finished, Run
+from search.settings import SEED
 
-SEED = "random_seed"
 
-
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Results:
-    """What a search came to.
+    """How a search ended.
 
     Attributes:
-        table: str, a line a combination.
-        best: search.search.Run, or None where no run finished.
-        failures: dict of run name to what went wrong.
-        total: int, runs of the search.
+        table: a line for each combination of values, over its seeds; empty where no run finished.
+        best: the best run, None where no run finished.
+        failures: what went wrong, by the name of the run.
+        total: number of runs.
         path: of results.tsv.
     """
 
     table: str
-    best: object
-    failures: dict
+    best: Run | None
+    failures: dict[str, str]
     total: int
     path: str
 
-    def summary(self):
-        """Lines for the person watching."""
+    def summary(self) -> str:
+        """What is printed at the end."""
         lines = [self.table] if self.table else []
-        if self.best:
-            finished = self.best.finished
-            lines.append(f"Best on dev: {self.best.name}, {finished['metric']} {score(finished):.4f} "
-                         f"({self.best.folder})")
+        if self.best and (finished := self.best.finished):
+            lines.append(f"Best on dev: {self.best.name}, {finished.metric} {finished.score:.4f} ({self.best.folder})")
         lines.append(f"Wrote {self.path}")
         return "\n".join(lines)
 
 
-def read_figures(path):
-    """Figures of an eval_results.txt, `name = number` a line, dict of str to float. Raises BertError."""
-    figures = {}
-    for number, line in enumerate(files.read_text(path).splitlines(), 1):
-        name, _, value = line.partition(" = ")
-        try:
-            figures[name] = float(value)
-        except ValueError:
-            raise BertError(f"{path}, line {number}: not `name = number`.") from None
-    return figures
-
-
-def score(finished):
-    """The figure that decides, of what a run noted."""
-    return finished["figures"][finished["metric"]]
-
-
-def best_run(runs):
-    """The finished run that is best on the dev set, the first of equals; None where none is finished."""
-    done = [each for each in runs if each.finished]
-    return max(done, key=lambda each: _rank(score(each.finished), each.finished["metric"]), default=None)
-
-
-def delete_all_but_best(runs):
-    """Removes the weights of every finished run but the best."""
-    best = best_run(runs)
-    for each in runs:
-        if each is not best and each.finished:
-            each.delete_models()
-
-
-def write(settings, runs, failures):
-    """Writes results.tsv and best.json into the search's folder, and the link `best`.
+def write(folder: str, runs: Sequence[Run], failures: dict[str, str]) -> Results:
+    """Writes results.tsv, best.json and the link to the best run into the search's folder.
 
     Args:
-        settings: search.search.SearchSettings.
-        runs: list of search.search.Run.
-        failures: dict of name to message.
-
-    Returns:
-        Results.
+        folder: of the search.
+        runs: all of its runs.
+        failures: what went wrong, by the name of the run.
     """
-    path = os.path.join(settings.output_dir, "results.tsv")
+    finished = _finished(runs)
     best = best_run(runs)
-    files.write_text(path, "".join("\t".join(row) + "\n" for row in _rows(runs, failures, best)))
+    path = os.path.join(folder, RESULTS)
+    files.write_text(path, "".join("\t".join(row) + "\n" for row in _rows(runs, finished, failures, best)))
     if best:
-        finished = best.finished
-        files.write_json(os.path.join(settings.output_dir, "best.json"), {
-            "run": best.name, "folder": best.folder, "values": best.values, "metric": finished["metric"],
-            "figures": finished["figures"]})
-        if not files.is_remote(settings.output_dir):
-            _link(os.path.join(settings.output_dir, "best"), best.name)
-    return Results(_table(runs), best, failures, len(runs), path)
+        ended = finished[best.name].to_json()
+        files.write_json(os.path.join(folder, BEST), {
+            "run": best.name, "folder": best.folder, "values": best.values, "metric": ended["metric"],
+            "figures": ended["figures"]})
+        if not files.is_remote(folder):
+            _link(os.path.join(folder, BEST_LINK), best.name)
+    return Results(_table(runs, finished), best, failures, len(runs), path)
 
 
-def _rows(runs, failures, best):
-    """Header and a row a run."""
-    figures = sorted({name for each in runs if each.finished for name in each.finished["figures"]})
-    yield ["run", *runs[0].values, "state", "metric", "score", "seconds", *figures]
-    for each in runs:
-        finished = each.finished
-        row = [each.name, *each.values.values()]
-        if finished:
-            yield [*row, "best" if each is best else "finished", finished["metric"], repr(score(finished)),
-                   repr(finished["seconds"]), *(repr(finished["figures"].get(name, "")) for name in figures)]
+def best_run(runs: Sequence[Run]) -> Run | None:
+    """The finished run that is best on the dev set, the first of equals; None where none is finished."""
+    finished = _finished(runs)
+    done = [run for run in runs if run.name in finished]
+    return max(done, key=lambda run: _rank(finished[run.name].score, finished[run.name].metric), default=None)
+
+
+def delete_all_but_best(runs: Sequence[Run]) -> None:
+    """Removes the weights of every finished run but the best."""
+    best = best_run(runs)
+    for run in runs:
+        if run is not best and run.finished:
+            run.delete_models()
+
+
+def _finished(runs: Sequence[Run]) -> dict[str, Finished]:
+    """How the finished ones of some runs ended, by name."""
+    return {run.name: finished for run in runs if (finished := run.finished)}
+
+
+def _rows(runs: Sequence[Run], finished: Mapping[str, Finished], failures: Mapping[str, str], best: Run | None
+          ) -> Iterator[list[str]]:
+    """Header and rows of results.tsv, a row for each run."""
+    names = sorted({name for ended in finished.values() for name in ended.metrics})
+    yield ["run", *runs[0].values, "state", "metric", "score", "seconds", *names]
+    for run in runs:
+        row = [run.name, *run.values.values()]
+        if ended := finished.get(run.name):
+            yield [*row, "best" if run is best else "finished", ended.metric, repr(ended.score), repr(ended.seconds),
+                   *(repr(ended.metrics.get(name, "")) for name in names)]
         else:
-            state = "failed" if each.name in failures else "not run"
-            yield [*row, state, *[""] * (3 + len(figures))]
+            yield [*row, "failed" if run.name in failures else "not run", *[""] * (3 + len(names))]
 
 
-def _table(runs):
-    """Mean, spread, extremes and number of seeds of each combination, the best mean marked."""
-    groups = {}
-    for each in runs:
-        if finished := each.finished:
-            key = tuple(value for name, value in each.values.items() if name != SEED)
-            groups.setdefault(key, []).append(score(finished))
+def _table(runs: Sequence[Run], finished: Mapping[str, Finished]) -> str:
+    """Mean, standard deviation, minimum, maximum and number of seeds of each combination, the best mean marked."""
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for run in runs:
+        if ended := finished.get(run.name):
+            key = tuple(value for name, value in run.values.items() if name != SEED)
+            groups.setdefault(key, []).append(ended.score)
     if not groups:
         return ""
-    metric = next(each.finished["metric"] for each in runs if each.finished)
+    metric = next(iter(finished.values())).metric
     means = {key: statistics.fmean(scores) for key, scores in groups.items()}
     best = max(means, key=lambda key: _rank(means[key], metric))
     names = [name for name in runs[0].values if name != SEED]
     rows = [[*names, f"{metric}: mean", "std", "min", "max", "runs", ""]]
     for key, scores in groups.items():
-        spread = statistics.stdev(scores) if len(scores) > 1 else math.nan
-        figures = (means[key], spread, min(scores), max(scores))
-        numbers = ["-" if math.isnan(number) else f"{number:.4f}" for number in figures]
-        rows.append([*key, *numbers, str(len(scores)), "best" if key == best else ""])
+        deviation = statistics.stdev(scores) if len(scores) > 1 else math.nan
+        numbers = (means[key], deviation, min(scores), max(scores))
+        cells = ["-" if math.isnan(number) else f"{number:.4f}" for number in numbers]
+        rows.append([*key, *cells, str(len(scores)), "best" if key == best else ""])
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows)]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 
 
-def _rank(value, metric):
-    """Sorts scores: of a loss the least is best, and what is not a number comes last."""
+def _rank(value: float, metric: str) -> float:
+    """Sorts scores: of a loss the lowest is best; NaN comes last."""
     return -math.inf if math.isnan(value) else -value if metric.endswith("loss") else value
 
 
-def _link(path, target):
+def _link(path: str, target: str) -> None:
+    """Makes or replaces a link."""
     if os.path.lexists(path) and not os.path.islink(path):
-        raise BertError(f"{path}: in the way of the link to the best run. Move it.")
+        raise BertError(f"{path}: blocks the link to the best run. Move it.")
     temporary = f"{path}.tmp-{os.getpid()}"
     os.symlink(target, temporary)
     os.replace(temporary, path)

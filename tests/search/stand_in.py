@@ -1,6 +1,6 @@
-"""Stands in for a fine-tuning script: notes that it ran, and leaves figures that follow from its flags.
+"""Stands in for a fine-tuning script: notes that it ran, and leaves metrics that follow from its flags.
 
---fail_at=<learning rate>: the runs that fail. --wait_at=<learning rate>, --until=<file>: the runs that wait.
+--fail_at=<learning rate>: runs with it fail. --wait_at=<learning rate>, --until=<file>: runs with it wait for the file.
 """
 
 import json
