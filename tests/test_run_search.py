@@ -1,4 +1,4 @@
-"""The search as a command: killed and stopped at any time, it goes on where it was."""
+"""The search as a command: killed or stopped at any time, it resumes where it was."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ def start(repository, tmp_path):
     """Starts a search of three runs over the stand-in; its flags are the stand-in's."""
     started = []
 
-    def begin(*flags, script=repository / "tests/tasks/search_stand_in.py"):
+    def begin(*flags, script=repository / "tests/search/stand_in.py"):
         process = subprocess.Popen(
             [sys.executable, str(repository / "run_search.py"), str(script), "--learning_rate=5e-5,3e-5,2e-5",
              "--random_seed=1", f"--output_dir={tmp_path}/s", "--", *flags],
@@ -52,7 +52,7 @@ def test_what_was_finished_before_it_was_stopped_is_not_run_again(number, start,
     error = first.communicate()[1]
     if number != signal.SIGKILL:
         assert (first.returncode, error) == (
-            1, f"error: Stopped by {number.name}; 1 of 3 runs are finished. The same command goes on.\n")
+            1, f"error: Stopped by {number.name}; 1 of 3 runs are finished. Rerun the same command to resume.\n")
         assert (tmp_path / "s" / RUNS[1] / "saved").exists()
     assert journal(tmp_path) == RUNS[:2]
     (tmp_path / "go_on").touch()
@@ -64,16 +64,23 @@ def test_what_was_finished_before_it_was_stopped_is_not_run_again(number, start,
     assert os.readlink(tmp_path / "s/best") == RUNS[0]
 
 
-def test_failures_end_in_an_error_after_the_others(start, tmp_path):
+def test_failures_end_in_an_error_after_all_runs(start, tmp_path):
     process = start("--fail_at=3e-05")
     _output, error = process.communicate(timeout=120)
     assert journal(tmp_path) == RUNS
     assert (process.returncode, error) == (
-        1, f"error: 1 of 3 runs failed: {RUNS[1]}. The same command runs them again.\n")
+        1, f"error: 1 of 3 runs failed: {RUNS[1]}. Rerun the same command to repeat them.\n")
 
 
 def test_an_unknown_script_is_named(start):
     process = start(script="run_everything")
     assert process.communicate(timeout=120)[1] == (
-        "error: 'run_everything' is none of run_classifier, run_squad, run_multiple_choice, run_ner, and no file of "
-        "one's own.\n")
+        "error: 'run_everything' is neither run_classifier, run_multiple_choice, run_ner, run_squad nor the path of a "
+        "script of your own.\n")
+
+
+@pytest.mark.parametrize("arguments", [
+    ("run_classifier", "--help"), ("run_everything", "--output_dir=s"), ("run_ner", "--learnin_rate=1", "--output_dir=s"),
+])
+def test_help_and_mistakes_in_flags_need_no_tensorflow(arguments, without_tensorflow):
+    without_tensorflow("run_search", *arguments)
