@@ -1,15 +1,17 @@
 """The encoder: embeddings, post-LN Transformer layers, pooler (paper, section 3; Vaswani et al. 2017).
 
-Layers nest and are named so that each variable's path is its name in the release's checkpoints, for instance
+Layers nest and are named so that each variable's path is its name in the release's checkpoints, for example
 `bert/encoder/layer_0/attention/self/query/kernel`.
 """
 
 import keras
+import tensorflow as tf
 from keras import ops
 
+from modeling.config import BertConfig
 from modeling.dropout import Dropout
 from modeling.layers import Dense, LayerNorm, activation, add_bias, initializer, matmul_transposed
-from modeling.unpadding import packing_of
+from modeling.unpadding import TokenLayout, layout_of
 
 
 class Embeddings(keras.layers.Layer):
@@ -17,37 +19,38 @@ class Embeddings(keras.layers.Layer):
 
     Call:
         input_ids, segment_ids: int [batch, seq].
-        packing: which positions are tokens.
+        layout: which positions are tokens.
         seed: dropout's, or None.
 
     Returns:
         float [tokens, hidden].
     """
 
-    def __init__(self, config, name="embeddings", dtype=None):
+    def __init__(self, config: BertConfig, name: str = "embeddings", dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.config = config
         self.norm = LayerNorm(config.hidden_size, config.layer_norm_eps, dtype=dtype)
         self.dropout = Dropout(config.hidden_dropout_prob, "embeddings")
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         config = self.config
         self.word_embeddings = self._table(config.vocab_size, "word_embeddings")
         self.token_type_embeddings = self._table(config.type_vocab_size, "token_type_embeddings")
         self.position_embeddings = self._table(config.max_position_embeddings, "position_embeddings")
         self.norm.build()
 
-    def _table(self, rows, name):
+    def _table(self, rows: int, name: str) -> keras.Variable:
         # Not autocast: a few rows are looked up, then cast.
         return self.add_weight(
             shape=(rows, self.config.hidden_size), initializer=initializer(self.config), name=name, autocast=False
         )
 
-    def call(self, input_ids, segment_ids, packing, seed=None):
-        words = ops.take(self.word_embeddings, packing.pack(input_ids), axis=0)
-        segments = ops.take(self.token_type_embeddings, packing.pack(segment_ids), axis=0)
-        positions = self.position_embeddings[: packing.seq]
-        positions = packing.pack(ops.broadcast_to(positions, (packing.batch, packing.seq, self.config.hidden_size)))
+    def call(self, input_ids: tf.Tensor, segment_ids: tf.Tensor, layout: TokenLayout,
+             seed: tf.Tensor | None = None) -> tf.Tensor:
+        words = ops.take(self.word_embeddings, layout.flatten(input_ids), axis=0)
+        segments = ops.take(self.token_type_embeddings, layout.flatten(segment_ids), axis=0)
+        positions = self.position_embeddings[: layout.seq]
+        positions = layout.flatten(ops.broadcast_to(positions, (layout.batch, layout.seq, self.config.hidden_size)))
         return self.dropout(self.norm(words + segments + positions), seed)
 
 
@@ -57,14 +60,14 @@ class SelfAttention(keras.layers.Layer):
     Call:
         hidden: float [tokens, hidden].
         bias: float [batch, 1, 1 or seq, seq], 0 where attended and -10000 where not.
-        packing: which positions are tokens.
+        layout: which positions are tokens.
         seed: dropout's, or None.
 
     Returns:
         float [tokens, hidden], the heads' results side by side.
     """
 
-    def __init__(self, config, place, name="self", dtype=None):
+    def __init__(self, config: BertConfig, place: str, name: str = "self", dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.config = config
         size = config.hidden_size
@@ -73,80 +76,83 @@ class SelfAttention(keras.layers.Layer):
         self.value = Dense(size, size, config, name="value", dtype=dtype)
         self.dropout = Dropout(config.attention_probs_dropout_prob, f"{place}/self")
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         self.query.build()
         self.key.build()
         self.value.build()
 
-    def call(self, hidden, bias, packing, seed=None):
-        query, key, value = self._projections(hidden, packing)
+    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout,
+             seed: tf.Tensor | None = None) -> tf.Tensor:
+        query, key, value = self._projections(hidden, layout)
         scores = matmul_transposed(query * self.config.head_size**-0.5, key)
         probabilities = self.dropout(ops.softmax(scores + bias), seed)  # [batch, heads, seq, seq]
         context = ops.transpose(ops.matmul(probabilities, value), (0, 2, 1, 3))  # [batch, seq, heads, head_size]
-        context = ops.reshape(context, (packing.batch, packing.seq, self.config.hidden_size))
-        return packing.pack(context)
+        context = ops.reshape(context, (layout.batch, layout.seq, self.config.hidden_size))
+        return layout.flatten(context)
 
-    def _projections(self, hidden, packing):
+    def _projections(self, hidden: tf.Tensor, layout: TokenLayout) -> list[tf.Tensor]:
         """Query, key and value of each head: 3 of [batch, heads, seq, head_size]."""
-        # One product by the three kernels side by side: one read of hidden, and one gradient of it.
+        # One product with the three kernels side by side: hidden is read once and has one gradient.
         kernel = ops.concatenate([part.kernel for part in (self.query, self.key, self.value)], axis=1)
         bias = ops.concatenate([part.bias for part in (self.query, self.key, self.value)])
-        joined = packing.unpack(add_bias(ops.matmul(hidden, kernel), bias))
-        heads = (packing.batch, packing.seq, 3, self.config.num_attention_heads, self.config.head_size)
+        joined = layout.restore(add_bias(ops.matmul(hidden, kernel), bias))
+        heads = (layout.batch, layout.seq, 3, self.config.num_attention_heads, self.config.head_size)
         return ops.unstack(ops.transpose(ops.reshape(joined, heads), (2, 0, 3, 1, 4)))
 
 
 class Residual(keras.layers.Layer):
-    """What closes both halves of a layer: dense, dropout, residual, LayerNorm.
+    """The end of each half of a layer: dense, dropout, residual connection, LayerNorm.
 
     Call:
-        x: float [tokens, inputs], what the half computed.
-        residual: float [tokens, hidden], what went into it.
+        x: float [tokens, inputs], the result of the half so far.
+        residual: float [tokens, hidden], the input of the half.
         seed: dropout's, or None.
     """
 
-    def __init__(self, inputs, config, place, name="output", dtype=None):
+    def __init__(self, inputs: int, config: BertConfig, place: str, name: str = "output",
+                 dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.dense = Dense(inputs, config.hidden_size, config, dtype=dtype)
         self.norm = LayerNorm(config.hidden_size, config.layer_norm_eps, dtype=dtype)
         self.dropout = Dropout(config.hidden_dropout_prob, f"{place}/output")
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         self.dense.build()
         self.norm.build()
 
-    def call(self, x, residual, seed=None):
+    def call(self, x: tf.Tensor, residual: tf.Tensor, seed: tf.Tensor | None = None) -> tf.Tensor:
         return self.norm(self.dropout(self.dense(x), seed) + residual)
 
 
 class Attention(keras.layers.Layer):
     """The attention half of a layer."""
 
-    def __init__(self, config, place, name="attention", dtype=None):
+    def __init__(self, config: BertConfig, place: str, name: str = "attention", dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.self_attention = SelfAttention(config, f"{place}/attention", dtype=dtype)
         self.output_block = Residual(config.hidden_size, config, f"{place}/attention", dtype=dtype)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         self.self_attention.build()
         self.output_block.build()
 
-    def call(self, hidden, bias, packing, seed=None):
-        return self.output_block(self.self_attention(hidden, bias, packing=packing, seed=seed), hidden, seed=seed)
+    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout,
+             seed: tf.Tensor | None = None) -> tf.Tensor:
+        return self.output_block(self.self_attention(hidden, bias, layout=layout, seed=seed), hidden, seed=seed)
 
 
 class Intermediate(keras.layers.Layer):
-    """The widening dense layer of the feed-forward half, and its activation."""
+    """The first dense layer of the feed-forward half, which widens, and its activation."""
 
-    def __init__(self, config, name="intermediate", dtype=None):
+    def __init__(self, config: BertConfig, name: str = "intermediate", dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.dense = Dense(config.hidden_size, config.intermediate_size, config, dtype=dtype)
         self.activation = activation(config.hidden_act)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         self.dense.build()
 
-    def call(self, hidden):
+    def call(self, hidden: tf.Tensor) -> tf.Tensor:
         return self.activation(self.dense(hidden))
 
 
@@ -159,44 +165,46 @@ class EncoderLayer(keras.layers.Layer):
     Call:
         hidden: float [tokens, hidden].
         bias: float [batch, 1, 1 or seq, seq], 0 where attended and -10000 where not.
-        packing: which positions are tokens.
+        layout: which positions are tokens.
         seed: dropout's, or None.
 
     Returns:
         float [tokens, hidden].
     """
 
-    def __init__(self, config, index, dtype=None):
+    def __init__(self, config: BertConfig, index: int, dtype: str | None = None) -> None:
         super().__init__(name=f"layer_{index}", dtype=dtype)
         self.attention = Attention(config, self.name, dtype=dtype)
         self.intermediate = Intermediate(config, dtype=dtype)
         self.output_block = Residual(config.intermediate_size, config, self.name, dtype=dtype)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         self.attention.build()
         self.intermediate.build()
         self.output_block.build()
 
-    def call(self, hidden, bias, packing, seed=None):
-        hidden = self.attention(hidden, bias, packing=packing, seed=seed)
+    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout,
+             seed: tf.Tensor | None = None) -> tf.Tensor:
+        hidden = self.attention(hidden, bias, layout=layout, seed=seed)
         return self.output_block(self.intermediate(hidden), hidden, seed=seed)
 
 
 class Encoder(keras.layers.Layer):
-    """The stack of layers; returns the list of their results, each float [tokens, hidden]."""
+    """The stack of layers. Returns a list with the output of each, float [tokens, hidden]."""
 
-    def __init__(self, config, name="encoder", dtype=None):
+    def __init__(self, config: BertConfig, name: str = "encoder", dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.layers = [EncoderLayer(config, index, dtype=dtype) for index in range(config.num_hidden_layers)]
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         for layer in self.layers:
             layer.build()
 
-    def call(self, hidden, bias, packing, seed=None):
+    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout,
+             seed: tf.Tensor | None = None) -> tf.Tensor:
         outputs = []
         for layer in self.layers:
-            hidden = layer(hidden, bias, packing=packing, seed=seed)
+            hidden = layer(hidden, bias, layout=layout, seed=seed)
             outputs.append(hidden)
         return outputs
 
@@ -204,14 +212,14 @@ class Encoder(keras.layers.Layer):
 class Pooler(keras.layers.Layer):
     """tanh of a dense layer on the first token's vector: float [batch, hidden] to the same."""
 
-    def __init__(self, config, name="pooler", dtype=None):
+    def __init__(self, config: BertConfig, name: str = "pooler", dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.dense = Dense(config.hidden_size, config.hidden_size, config, dtype=dtype)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         self.dense.build()
 
-    def call(self, first_token):
+    def call(self, first_token: tf.Tensor) -> tf.Tensor:
         return ops.tanh(self.dense(first_token))
 
 
@@ -220,14 +228,14 @@ class BertEncoder(keras.layers.Layer):
 
     Args:
         config: BertConfig.
-        skip_padding: computes no dense layer at padding, whose vectors come out as zeros. Faster, where shapes may
-            depend on data: not under XLA. A seed's dropout masks are others then.
-        dtype: Keras dtype policy, as "float32" or "mixed_bfloat16".
+        unpad: compute no dense layer at padding, whose vectors come out as zeros. Faster, but shapes then depend on
+            data, which XLA does not allow. The dropout masks for a given seed then differ.
+        dtype: Keras dtype policy, such as "float32" or "mixed_bfloat16".
 
     Call:
         input_ids: int [batch, seq].
-        input_mask: int [batch, seq], 1 for a real token and 0 for padding; all ones where None.
-        segment_ids: int [batch, seq]; all zeros where None.
+        input_mask: int [batch, seq], 1 for a real token and 0 for padding; None means all ones.
+        segment_ids: int [batch, seq]; None means all zeros.
         dropout_seed: int32 [2], one per step and replica; None means no dropout.
 
     Returns:
@@ -236,27 +244,29 @@ class BertEncoder(keras.layers.Layer):
         sequence_output.
     """
 
-    def __init__(self, config, skip_padding=False, name="bert", dtype=None):
+    def __init__(self, config: BertConfig, unpad: bool = False, name: str = "bert",
+                 dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
-        self.config, self.skip_padding = config, skip_padding
+        self.config, self.unpad = config, unpad
         self.embeddings = Embeddings(config, dtype=dtype)
         self.encoder = Encoder(config, dtype=dtype)
         self.pooler = Pooler(config, dtype=dtype)
         self.build()
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         self.embeddings.build()
         self.encoder.build()
         self.pooler.build()
 
-    def call(self, input_ids, input_mask=None, segment_ids=None, dropout_seed=None):
+    def call(self, input_ids: tf.Tensor, input_mask: tf.Tensor | None = None, segment_ids: tf.Tensor | None = None,
+             dropout_seed: tf.Tensor | None = None) -> dict:
         input_mask = ops.ones_like(input_ids) if input_mask is None else input_mask
         segment_ids = ops.zeros_like(input_ids) if segment_ids is None else segment_ids
-        packing = packing_of(input_mask, self.skip_padding)
+        layout = layout_of(input_mask, self.unpad)
         bias = attention_bias(input_mask, self.config.causal, self.compute_dtype)
-        embedded = self.embeddings(input_ids, segment_ids, packing=packing, seed=dropout_seed)
-        layers = [packing.unpack(x) for x in self.encoder(embedded, bias, packing=packing, seed=dropout_seed)]
-        embedded = packing.unpack(embedded)
+        embedded = self.embeddings(input_ids, segment_ids, layout=layout, seed=dropout_seed)
+        layers = [layout.restore(x) for x in self.encoder(embedded, bias, layout=layout, seed=dropout_seed)]
+        embedded = layout.restore(embedded)
         sequence = layers[-1] if layers else embedded
         return {
             "sequence_output": sequence,
@@ -266,12 +276,12 @@ class BertEncoder(keras.layers.Layer):
         }
 
 
-def attention_bias(input_mask, causal, dtype):
-    """What is added to attention scores: 0 where a token may be seen and -10000 where not.
+def attention_bias(input_mask: tf.Tensor, causal: bool, dtype: str) -> tf.Tensor:
+    """The term added to attention scores: 0 where a token may be attended to and -10000 where not.
 
     Args:
         input_mask: int [batch, seq], 1 for a real token.
-        causal: whether later tokens are hidden too.
+        causal: whether later tokens are masked too.
 
     Returns:
         [batch, 1, 1, seq], or [batch, 1, seq, seq] where causal.

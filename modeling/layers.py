@@ -1,19 +1,24 @@
 """The smallest parts: dense layer, layer normalisation, activations, initialiser.
 
-Every layer's sizes are known when it is made, so `build()` takes no shapes: a layer builds its children within its
-own name scope, and a variable's path is the name that the release's checkpoints give it.
+Every layer's sizes are known when it is made, so `build()` needs no shapes: a layer builds its children within its
+own name scope, and a variable's path is its name in the release's checkpoints.
 """
 
+from collections.abc import Callable
+
 import keras
+import tensorflow as tf
 from keras import ops
 
+from modeling.config import BertConfig
 
-def initializer(config):
-    """A new truncated normal initialiser. One object shared by two layers would give both the same weights."""
+
+def initializer(config: BertConfig) -> keras.Initializer:
+    """A new truncated normal initialiser. One object shared by two layers would give them equal weights."""
     return keras.initializers.TruncatedNormal(stddev=config.initializer_range)
 
 
-def activation(name):
+def activation(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
     """The function of `hidden_act`: "gelu" is the tanh form, which the release computes."""
     return {
         "gelu": lambda x: ops.gelu(x, approximate=True),
@@ -38,17 +43,18 @@ class Dense(keras.layers.Layer):
         float [tokens, units].
     """
 
-    def __init__(self, inputs, units, config, name="dense", dtype=None):
+    def __init__(self, inputs: int, units: int, config: BertConfig, name: str = "dense",
+                 dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.inputs, self.units, self.config = inputs, units, config
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         self.kernel = self.add_weight(
             shape=(self.inputs, self.units), initializer=initializer(self.config), name="kernel"
         )
         self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
 
-    def call(self, x):
+    def call(self, x: tf.Tensor) -> tf.Tensor:
         return add_bias(ops.matmul(x, self.kernel), self.bias)
 
 
@@ -63,33 +69,24 @@ class LayerNorm(keras.layers.Layer):
         x: float [..., size].
     """
 
-    def __init__(self, size, epsilon, name="LayerNorm", dtype=None):
+    def __init__(self, size: int, epsilon: float, name: str = "LayerNorm", dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.size, self.epsilon = size, epsilon
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: object = None) -> None:
         self.beta = self.add_weight(shape=(self.size,), initializer="zeros", name="beta", autocast=False)
         self.gamma = self.add_weight(shape=(self.size,), initializer="ones", name="gamma", autocast=False)
 
-    def call(self, x):
+    def call(self, x: tf.Tensor) -> tf.Tensor:
         return layer_norm(x, self.gamma, self.beta, self.epsilon)
 
 
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
-
-    def matmul_transposed(x, y):
-        """x · yᵀ over the last two axes. The gradient of y comes out as y lies, not to be transposed after."""
-        return tf.matmul(x, y, transpose_b=True)
-
-else:
-
-    def matmul_transposed(x, y):
-        """x · yᵀ over the last two axes."""
-        return ops.matmul(x, ops.swapaxes(y, -1, -2))
+def matmul_transposed(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """x · yᵀ over the last two axes. The gradient comes out in the layout of y and needs no transposition."""
+    return tf.matmul(x, y, transpose_b=True)
 
 
-def add_bias(x, bias):
+def add_bias(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """x + bias, for x [rows, size] and bias [size]."""
 
     @ops.custom_gradient
@@ -99,22 +96,23 @@ def add_bias(x, bias):
 
         return x + bias, gradient
 
-    # Copied: a custom gradient is of tensors, not of variables.
+    # Copied: a custom gradient takes tensors, not variables.
     return add(x, ops.copy(bias))
 
 
-def sum_of_rows(x):
+def sum_of_rows(x: tf.Tensor) -> tf.Tensor:
     """Sum over the first axis of [rows, size], as a matrix product.
 
-    That sums bfloat16 in float32, and on a CPU in less than half the time of a reduction.
+    It sums bfloat16 in float32, and on a CPU takes less than half the time of a reduction.
     """
     return ops.matmul(ops.ones((1, ops.shape(x)[0]), x.dtype), x)[0]
 
 
-def layer_norm(x, gamma, beta, epsilon):
+def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float) -> tf.Tensor:
     """Layer normalisation over the last axis of x [rows, size], in float32; the result has x's dtype.
 
-    The gradient is written out: fewer passes over memory than the derived one, which sums rows and columns twice.
+    The gradient is written out: it needs fewer passes over memory than the derived one, which sums rows and columns
+    twice.
     """
 
     @ops.custom_gradient

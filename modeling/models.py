@@ -1,10 +1,16 @@
-"""Whole models: an encoder and heads for a purpose."""
+"""Whole models: an encoder and the heads of one purpose."""
 
 import keras
+import tensorflow as tf
 from keras import ops
 
+from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
+from modeling.head_table import HEADS
 from modeling.heads import LinearHead, PretrainingHeads
+
+Features = dict[str, tf.Tensor]
+Outputs = dict[str, tf.Tensor]
 
 
 class PretrainingModel(keras.Model):
@@ -13,8 +19,8 @@ class PretrainingModel(keras.Model):
     Args:
         config: BertConfig.
         next_sentence: False leaves the second task out (paper, table 5).
-        skip_padding: see BertEncoder.
-        dtype: Keras dtype policy, as "float32" or "mixed_bfloat16": variables stay float32.
+        unpad: see BertEncoder.
+        dtype: Keras dtype policy, such as "float32" or "mixed_bfloat16"; variables stay float32.
 
     Call:
         features: dict with `input_ids`, `input_mask`, `segment_ids`, int [batch, seq], and `masked_lm_positions`,
@@ -25,18 +31,18 @@ class PretrainingModel(keras.Model):
         dict: masked_lm_logits float32 [batch, predictions, vocab]; next_sentence_logits float32 [batch, 2].
     """
 
-    def __init__(self, config, next_sentence=True, skip_padding=False, dtype=None):
+    def __init__(self, config: BertConfig, next_sentence: bool = True, unpad: bool = False,
+                 dtype: str | None = None) -> None:
         super().__init__(name="pretraining", dtype=dtype)
         self.config = config
         # Built here, outside of any name scope: variables are `bert/...` and `cls/...`, as in the release.
-        self.bert = BertEncoder(config, skip_padding=skip_padding, dtype=dtype)
+        self.bert = BertEncoder(config, unpad=unpad, dtype=dtype)
         self.cls = PretrainingHeads(config, next_sentence=next_sentence, dtype=dtype)
         self.built = True
 
-    def call(self, features, dropout_seed=None):
+    def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
         encoded = self.bert(
-            features["input_ids"], features["input_mask"], features["segment_ids"], dropout_seed=dropout_seed
-        )
+            features["input_ids"], features["input_mask"], features["segment_ids"], dropout_seed=dropout_seed)
         return self.cls(encoded, features["masked_lm_positions"], self.bert.embeddings.word_embeddings)
 
 
@@ -45,9 +51,10 @@ class _FineTuningModel(keras.Model):
 
     Args:
         config: BertConfig.
-        units: scores a vector.
-        scope, dropout: see LinearHead.
-        skip_padding: see BertEncoder.
+        head: key of HEADS.
+        units: outputs of the linear layer.
+        dropout: rate before the linear layer.
+        unpad: see BertEncoder.
         dtype: Keras dtype policy of the encoder; the head computes in float32.
 
     Call:
@@ -55,15 +62,17 @@ class _FineTuningModel(keras.Model):
         dropout_seed: int32 [2], one per step and replica; None means no dropout.
     """
 
-    def __init__(self, config, units, scope=(), dropout=0.0, skip_padding=False, dtype=None):
+    def __init__(self, config: BertConfig, head: str, units: int, dropout: float, unpad: bool = False,
+                 dtype: str | None = None) -> None:
         super().__init__(dtype=dtype)
         self.config = config
         # Built here, outside of any name scope, so that variables have the release's names.
-        self.bert = BertEncoder(config, skip_padding=skip_padding, dtype=dtype)
-        self.head = LinearHead(units, config, scope, dropout)
+        self.bert = BertEncoder(config, unpad=unpad, dtype=dtype)
+        self.head = LinearHead(units, config, HEADS[head].scope, dropout)
         self.built = True
 
-    def encode(self, features, dropout_seed):
+    def encode(self, features: Features, dropout_seed: tf.Tensor | None) -> dict:
+        """The encoder's outputs."""
         return self.bert(
             features["input_ids"], features["input_mask"], features["segment_ids"], dropout_seed=dropout_seed)
 
@@ -75,10 +84,10 @@ class ClassificationModel(_FineTuningModel):
         dict: logits float32 [batch, num_labels].
     """
 
-    def __init__(self, config, num_labels, skip_padding=False, dtype=None):
-        super().__init__(config, num_labels, (), config.hidden_dropout_prob, skip_padding, dtype)
+    def __init__(self, config: BertConfig, num_labels: int, unpad: bool = False, dtype: str | None = None) -> None:
+        super().__init__(config, "classification", num_labels, config.hidden_dropout_prob, unpad, dtype)
 
-    def call(self, features, dropout_seed=None):
+    def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
         return {"logits": self.head(self.encode(features, dropout_seed)["pooled_output"], seed=dropout_seed)}
 
 
@@ -86,16 +95,16 @@ class MultipleChoiceModel(_FineTuningModel):
     """One score for each of several continuations (paper, section 4.4).
 
     Call:
-        features: `input_ids` and so on, int [batch, choices, seq].
+        features: `input_ids`, `input_mask` and `segment_ids`, int [batch, choices, seq].
 
     Returns:
         dict: logits float32 [batch, choices].
     """
 
-    def __init__(self, config, skip_padding=False, dtype=None):
-        super().__init__(config, 1, ("cls", "choice"), config.hidden_dropout_prob, skip_padding, dtype)
+    def __init__(self, config: BertConfig, unpad: bool = False, dtype: str | None = None) -> None:
+        super().__init__(config, "choice", 1, config.hidden_dropout_prob, unpad, dtype)
 
-    def call(self, features, dropout_seed=None):
+    def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
         batch, choices, seq = ops.shape(features["input_ids"])
         flat = {name: ops.reshape(features[name], (-1, seq)) for name in ("input_ids", "input_mask", "segment_ids")}
         scores = self.head(self.encode(flat, dropout_seed)["pooled_output"], seed=dropout_seed)
@@ -103,16 +112,16 @@ class MultipleChoiceModel(_FineTuningModel):
 
 
 class QuestionAnsweringModel(_FineTuningModel):
-    """Scores of each token as the answer's first and last (paper, figure 4 c).
+    """Scores of each token as the first and as the last of the answer (paper, figure 4 c).
 
     Returns:
         dict: start_logits and end_logits, float32 [batch, seq].
     """
 
-    def __init__(self, config, skip_padding=False, dtype=None):
-        super().__init__(config, 2, ("cls", "squad"), 0.0, skip_padding, dtype)
+    def __init__(self, config: BertConfig, unpad: bool = False, dtype: str | None = None) -> None:
+        super().__init__(config, "squad", 2, 0.0, unpad, dtype)
 
-    def call(self, features, dropout_seed=None):
+    def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
         logits = self.head(self.encode(features, dropout_seed)["sequence_output"])
         return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
 
@@ -124,21 +133,25 @@ class TokenClassificationModel(_FineTuningModel):
         dict: logits float32 [batch, seq, num_labels].
     """
 
-    def __init__(self, config, num_labels, skip_padding=False, dtype=None):
-        super().__init__(config, num_labels, ("cls", "ner"), config.hidden_dropout_prob, skip_padding, dtype)
+    def __init__(self, config: BertConfig, num_labels: int, unpad: bool = False, dtype: str | None = None) -> None:
+        super().__init__(config, "ner", num_labels, config.hidden_dropout_prob, unpad, dtype)
 
-    def call(self, features, dropout_seed=None):
+    def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
         return {"logits": self.head(self.encode(features, dropout_seed)["sequence_output"], seed=dropout_seed)}
 
 
-def named_variables(model, trainable=True):
-    """A model's variables by their names in the release's checkpoints (without `:0`).
+def named_variables(model: keras.Layer) -> dict[str, keras.Variable]:
+    """The trainable variables of a model by their names in the release's checkpoints (without `:0`).
 
     Args:
         model: a Keras model or layer whose encoder was built outside of any name scope.
-        trainable: False adds those that are not trained, as of a frozen encoder.
 
     Returns:
-        dict: `bert/encoder/layer_0/attention/self/query/kernel` and so on to Keras variables.
+        dict, `bert/encoder/layer_0/attention/self/query/kernel` and so on to Keras variables.
     """
-    return {variable.path: variable for variable in (model.trainable_weights if trainable else model.weights)}
+    return {variable.path: variable for variable in model.trainable_weights}
+
+
+def all_variables(model: keras.Layer) -> dict[str, keras.Variable]:
+    """As `named_variables`, with the variables that are not trained, such as a frozen encoder's."""
+    return {variable.path: variable for variable in model.weights}

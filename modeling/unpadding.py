@@ -1,54 +1,71 @@
 """Tokens of a batch as one long list, with or without the padding.
 
-All of an encoder but the attention scores treats every token alone, so it works on [tokens, hidden]; only attention
-needs [batch, seq, hidden]. Where tokens of padding are left out of the list, no dense layer computes them.
+Everything in an encoder except the attention scores treats each token on its own, so it works on [tokens, hidden];
+only attention needs [batch, seq, hidden]. When padding is left out of the list, no dense layer computes it.
 """
 
-import keras
+import tensorflow as tf
 from keras import ops
 
 
-class Padded:
-    """Every position is a token, padding too: both directions are a reshape, and shapes stay static."""
+class PaddedTokens:
+    """Every position is in the list, padding too: both directions are a reshape, and shapes stay static.
 
-    def __init__(self, batch, seq):
+    Args:
+        batch, seq: size of the batch, int or scalar tensors.
+    """
+
+    def __init__(self, batch: int | tf.Tensor, seq: int | tf.Tensor) -> None:
         self.batch, self.seq = batch, seq
 
-    def pack(self, x):
+    def flatten(self, x: tf.Tensor) -> tf.Tensor:
         """[batch, seq, ...] to [batch * seq, ...]."""
         return ops.reshape(x, (-1, *x.shape[2:]))
 
-    def unpack(self, x):
+    def restore(self, x: tf.Tensor) -> tf.Tensor:
         """[batch * seq, ...] to [batch, seq, ...]."""
         return ops.reshape(x, (self.batch, self.seq, *x.shape[1:]))
 
 
-class Unpadded:
-    """Only real tokens are in the list; its length depends on the data, so this is not for XLA.
+class UnpaddedTokens:
+    """Only real tokens are in the list. Its length depends on the data, so this does not work under XLA.
 
     Args:
         mask: int [batch, seq], 1 for a real token.
     """
 
-    def __init__(self, mask):
+    def __init__(self, mask: tf.Tensor) -> None:
         self.batch, self.seq = ops.shape(mask)
         flat = ops.reshape(mask, (-1,)) > 0
         # [tokens], the flat position of each token; [batch * seq], each position's token, or -1.
         self.positions = ops.cast(ops.nonzero(flat)[0], "int32")
         self.tokens = ops.where(flat, ops.cumsum(ops.cast(flat, "int32")) - 1, -1)
 
-    def pack(self, x):
+    def flatten(self, x: tf.Tensor) -> tf.Tensor:
         """[batch, seq, ...] to [tokens, ...]."""
         flat = ops.reshape(x, (-1, *x.shape[2:]))
         return _take_rows(flat, self.positions, self.tokens)
 
-    def unpack(self, x):
+    def restore(self, x: tf.Tensor) -> tf.Tensor:
         """[tokens, ...] to [batch, seq, ...], zero at padding."""
         flat = _take_rows(x, self.tokens, self.positions)
         return ops.reshape(flat, (self.batch, self.seq, *x.shape[1:]))
 
 
-def _take_rows(x, rows, inverse):
+TokenLayout = PaddedTokens | UnpaddedTokens
+
+
+def layout_of(mask: tf.Tensor, unpad: bool) -> TokenLayout:
+    """The list of a batch's tokens.
+
+    Args:
+        mask: `input_mask`, int [batch, seq], 1 for a real token.
+        unpad: whether to leave padding out.
+    """
+    return UnpaddedTokens(mask) if unpad else PaddedTokens(*ops.shape(mask))
+
+
+def _take_rows(x: tf.Tensor, rows: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
     """Rows of x by index, zeros for -1; the gradient takes rows by the inverse index and so scatters nothing."""
 
     @ops.custom_gradient
@@ -61,16 +78,7 @@ def _take_rows(x, rows, inverse):
     return take(x)
 
 
-def _gather(x, rows):
+def _gather(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
     zero = ops.zeros((1, *x.shape[1:]), x.dtype)
     padded = ops.concatenate([x, zero])
     return ops.take(padded, ops.where(rows < 0, ops.shape(x)[0], rows), axis=0)
-
-
-def packing_of(mask, skip_padding):
-    """The list of a batch's tokens, by `input_mask` int [batch, seq]."""
-    if skip_padding:
-        if keras.backend.backend() != "tensorflow":
-            raise NotImplementedError("skip_padding needs shapes that depend on data: TensorFlow, without XLA.")
-        return Unpadded(mask)
-    return Padded(*ops.shape(mask))

@@ -11,7 +11,7 @@ from foundation import files
 from foundation.errors import BertError
 from modeling.checkpoints import google, huggingface, keras_weights
 from modeling.config import BertConfig
-from modeling.models import named_variables
+from modeling.models import all_variables
 
 # What a fine-tuned model's folder says of its task.
 TASK_FILE = "task.json"
@@ -228,7 +228,7 @@ def load_into(model, checkpoint, options=LoadOptions()):
             variable is changed.
     """
     checkpoint = find(checkpoint) if isinstance(checkpoint, str) else checkpoint
-    variables = model if isinstance(model, dict) else named_variables(model, trainable=False)
+    variables = model if isinstance(model, dict) else all_variables(model)
     reader = checkpoint.reader
     read = tuple(name for name in variables if name in reader.shapes and options.wants(name))
     report = LoadReport(

@@ -122,5 +122,5 @@ def test_an_encoder_with_too_few_layers_is_named():
     with pytest.raises(BertError) as raised:
         model("concat_last_four", CONFIG.replace(num_hidden_layers=3))
     assert str(raised.value) == (
-        "--features=concat_last_four takes layer 4 from the top, and the model has 3 layers. Choose another of "
+        "--features=concat_last_four needs layer 4 from the top, but the model has 3 layers. Choose another of "
         "embeddings, second_to_last, last, weighted_sum_last_four, concat_last_four, weighted_sum_all.")

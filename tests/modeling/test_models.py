@@ -32,8 +32,8 @@ def features(batch=3, seq=12, lengths=(12, 7, 3), seed=0):
     }
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["dense", "skip_padding"])
-def skip_padding(request):
+@pytest.fixture(scope="module", params=[False, True], ids=["padded", "unpadded"])
+def unpad(request):
     return request.param
 
 
@@ -51,10 +51,10 @@ def test_variables_have_the_names_and_shapes_of_the_release(golden, golden_confi
     assert all(tuple(variables[name].shape) == reader.get_tensor(name).shape for name in names)
 
 
-def test_outputs_of_every_layer_and_head_are_the_release_s(load_golden, golden_features, recorded, skip_padding):
-    model = load_golden(dtype="float32", skip_padding=skip_padding)
+def test_outputs_of_every_layer_and_head_are_the_release_s(load_golden, golden_features, recorded, unpad):
+    model = load_golden(dtype="float32", unpad=unpad)
     encoded = model.bert(*(golden_features[name] for name in ("input_ids", "input_mask", "segment_ids")))
-    real = golden_features["input_mask"].numpy().astype(bool) if skip_padding else slice(None)
+    real = golden_features["input_mask"].numpy().astype(bool) if unpad else slice(None)
     for index, layer in enumerate(encoded["layer_outputs"]):
         np.testing.assert_allclose(layer.numpy()[real], recorded[f"out/encoder_layer_{index}"][real], **CLOSE)
     for name in ("embedding_output", "sequence_output"):
@@ -66,8 +66,8 @@ def test_outputs_of_every_layer_and_head_are_the_release_s(load_golden, golden_f
     np.testing.assert_allclose(outputs["next_sentence_logits"], recorded["out/next_sentence_logits"], **CLOSE)
 
 
-def test_gradients_are_the_release_s(golden, load_golden, golden_features, skip_padding):
-    model = load_golden(dtype="float32", skip_padding=skip_padding)
+def test_gradients_are_the_release_s(golden, load_golden, golden_features, unpad):
+    model = load_golden(dtype="float32", unpad=unpad)
     names, variables = zip(*named_variables(model).items())
 
     @tf.function
@@ -89,7 +89,7 @@ def test_xla_gives_the_same_outputs(load_golden, golden_features, recorded):
 
 
 def test_bfloat16_stays_close_and_keeps_float32_weights(load_golden, golden_features, recorded):
-    model = load_golden(dtype="mixed_bfloat16", skip_padding=True)
+    model = load_golden(dtype="mixed_bfloat16", unpad=True)
     outputs = model(golden_features)
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
     assert {output.dtype for output in outputs.values()} == {tf.float32}
@@ -106,8 +106,8 @@ def test_next_sentence_head_can_be_left_out():
     assert not any("seq_relationship" in name for name in named_variables(model))
 
 
-def test_padding_does_not_reach_real_tokens(skip_padding):
-    model = PretrainingModel(TINY, skip_padding=skip_padding)
+def test_padding_does_not_reach_real_tokens(unpad):
+    model = PretrainingModel(TINY, unpad=unpad)
     first, other = features(), features()
     padding = 1 - other["input_mask"]
     other["input_ids"] = (other["input_ids"] + 7 * padding) % TINY.vocab_size
@@ -115,20 +115,20 @@ def test_padding_does_not_reach_real_tokens(skip_padding):
         np.testing.assert_allclose(output, model(other)[name], atol=1e-6)
 
 
-def test_skipping_padding_works_for_holes_and_empty_rows():
+def test_unpadding_works_for_holes_and_empty_rows():
     batch = features()
     batch["input_mask"] = tf.constant([[1, 0, 1] * 4, [1] * 12, [0] * 12])
-    dense, skipping = PretrainingModel(TINY), PretrainingModel(TINY, skip_padding=True)
-    for source, target in zip(dense.variables, skipping.variables):
+    padded, unpadded = PretrainingModel(TINY), PretrainingModel(TINY, unpad=True)
+    for source, target in zip(padded.variables, unpadded.variables):
         target.assign(source)
     real = batch["input_mask"].numpy().astype(bool)
-    one, two = (m.bert(batch["input_ids"], batch["input_mask"])["sequence_output"] for m in (dense, skipping))
+    one, two = (m.bert(batch["input_ids"], batch["input_mask"])["sequence_output"] for m in (padded, unpadded))
     np.testing.assert_allclose(one.numpy()[real], two.numpy()[real], atol=1e-5)
     assert not two.numpy()[~real].any()
 
 
-def test_causal_output_does_not_depend_on_later_tokens(skip_padding):
-    model = PretrainingModel(TINY.replace(causal=True), skip_padding=skip_padding)
+def test_causal_output_does_not_depend_on_later_tokens(unpad):
+    model = PretrainingModel(TINY.replace(causal=True), unpad=unpad)
     ids = features()["input_ids"]
     for position in (0, 4, 11):
         changed = tf.concat([ids[:, : position + 1], (ids[:, position + 1 :] + 1) % TINY.vocab_size], axis=1)
@@ -155,8 +155,8 @@ def test_no_two_layers_start_with_the_same_weights():
     assert spread.std() == pytest.approx(0.88 * 0.02, rel=0.05)
 
 
-def test_dropout_is_the_seed_s_and_off_without_one(skip_padding):
-    model = PretrainingModel(TINY, skip_padding=skip_padding)
+def test_dropout_is_the_seed_s_and_off_without_one(unpad):
+    model = PretrainingModel(TINY, unpad=unpad)
 
     def logits(seed):
         return model(features(), dropout_seed=seed)["masked_lm_logits"].numpy()
