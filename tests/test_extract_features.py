@@ -4,8 +4,12 @@ import json
 import subprocess
 import sys
 
+import pytest
 
-def test_release_s_command_writes_a_line_for_a_line(repository, golden, tmp_path):
+from tests.light_start import run_light
+
+
+def test_the_release_s_command_writes_a_line_for_each_line(repository, golden, tmp_path):
     model = golden / "model"
     size = json.loads((model / "bert_config.json").read_text())["vocab_size"]
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "who", "was", "jim"]
@@ -26,9 +30,36 @@ def test_release_s_command_writes_a_line_for_a_line(repository, golden, tmp_path
     assert [each["index"] for each in lines[0]["features"][0]["layers"]] == [-1, -2]
 
 
-def test_layers_that_are_no_numbers_are_named(repository, tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(repository / "extract_features.py"), "--input_file=x", "--output_file=y",
-         "--init_checkpoint=z", "--layers=last"], capture_output=True, text=True, timeout=240, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (
-        1, "error: --layers=last: not whole numbers with commas between, as -1,-2.\n")
+@pytest.fixture
+def light(repository, golden, tmp_path):
+    """Runs the script with flags of a sound command, some of them changed; it must import no TensorFlow."""
+
+    def run(**changes):
+        (tmp_path / "input.txt").write_text("one\n")
+        flags = {"input_file": tmp_path / "input.txt", "output_file": tmp_path / "output.npz",
+                 "init_checkpoint": golden / "model" / "bert_model.ckpt", **changes}
+        code, _, error = run_light(repository / "extract_features.py",
+                                   *(f"--{name}={value}" for name, value in flags.items()), cwd=tmp_path)
+        assert code == 1 and error.startswith("error: ") and error.count("\n") == 1
+        return error.removeprefix("error: ").rstrip()
+
+    return run
+
+
+def test_help_needs_no_tensorflow(repository):
+    code, output, error = run_light(repository / "extract_features.py", "--help")
+    assert (code, error) == (0, "") and "--layers*  (default -1,-2,-3,-4)" in output
+
+
+def test_layers_that_are_not_numbers_are_named(light):
+    assert light(layers="last") == (
+        "--layers=last: not whole numbers separated by commas, such as -1,-2. See --help.")
+
+
+def test_mistakes_in_files_and_values_need_no_tensorflow(light, tmp_path):
+    assert light(input_file="none.txt") == "none.txt: no such file (--input_file)."
+    assert light(output_format="csv") == "--output_format=csv: not one of auto, jsonl, npz, arrow."
+    assert light(output_file="input.txt/output.npz").startswith("input.txt/output.npz: cannot be written, ")
+    assert light(init_checkpoint=tmp_path / "none").startswith(f"{tmp_path}/none")
+    assert light(max_seq_length=1000).startswith("--max_seq_length=1000 exceeds the model's ")
+    assert light(layers="0,99").startswith("--layers: there is no layer 99. The model has ")

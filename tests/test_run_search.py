@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from tests.light_start import run_light
+
 RUNS = [f"lr{rate}_batch32_epochs3_seed1" for rate in ("5e-05", "3e-05", "2e-05")]
 
 
@@ -79,8 +81,11 @@ def test_an_unknown_script_is_named(start):
         "script of your own.\n")
 
 
-@pytest.mark.parametrize("arguments", [
-    ("run_classifier", "--help"), ("run_everything", "--output_dir=s"), ("run_ner", "--learnin_rate=1", "--output_dir=s"),
+@pytest.mark.parametrize(("arguments", "code", "text"), [
+    (("run_classifier", "--help"), 0, "--delete_models  (default false)"),
+    (("run_ner", "--learnin_rate=1", "--output_dir=s"), 1, "Did you mean --learning_rate?"),
+    (("run_ner",), 1, "error: --output_dir is required"),
 ])
-def test_help_and_mistakes_in_flags_need_no_tensorflow(arguments, without_tensorflow):
-    without_tensorflow("run_search", *arguments)
+def test_help_and_mistakes_in_flags_need_no_tensorflow(arguments, code, text, repository, tmp_path):
+    returned, output, error = run_light(repository / "run_search.py", *arguments, cwd=tmp_path)
+    assert returned == code and text in output + error

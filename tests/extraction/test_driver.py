@@ -1,6 +1,5 @@
 """Vectors of text: equal to the encoder's own, in the order of the lines, in each format."""
 
-import dataclasses
 import json
 import pathlib
 import sys
@@ -12,8 +11,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from extraction import extractor, vector_files
-from extraction.extractor import ExtractionSettings
+from extraction import driver, text_encoder, vector_files
+from extraction.settings import ExtractionSettings
 from foundation.errors import BertError
 from modeling.checkpoints import google
 from modeling.config import BertConfig
@@ -22,7 +21,7 @@ from modeling.models import named_variables
 from tests.conftest import TINY_CONFIG
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from training.settings import HardwareSettings, StartSettings
+from training.settings import InitialModelSettings
 
 WORDS = ["one", "two", "three", "four", "##teen", ",", "|"]
 LINES = ["one two three", "four", "", "fourteen, two ||| three one", "two " * 40, "unheard one"]
@@ -53,10 +52,10 @@ def extract(model, tmp_path):
 
     def run(lines=LINES, name="out.npz", raw=None, **changes):
         (tmp_path / "in.txt").write_bytes(raw if raw is not None else "".join(f"{line}\n" for line in lines).encode())
-        settings = ExtractionSettings(
-            StartSettings(init_checkpoint=str(model[0])), HardwareSettings(precision="float32"),
-            str(tmp_path / "in.txt"), str(tmp_path / name), layers=(-1, 0), max_seq_length=12, batch_size=2)
-        return extractor.run(dataclasses.replace(settings, **changes)).path
+        settings = {"input_file": str(tmp_path / "in.txt"), "output_file": str(tmp_path / name),
+                    "initial_model": InitialModelSettings(init_checkpoint=str(model[0])), "layers": (-1, 0),
+                    "max_seq_length": 12, "batch_size": 2}
+        return driver.run(ExtractionSettings(**{**settings, **changes})).path
 
     return run
 
@@ -95,7 +94,7 @@ def test_token_vectors_are_the_encoder_s_own(model, extract):
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
-def test_pooled_vectors_are_one_a_line(pooling, model, extract):
+def test_there_is_one_pooled_vector_a_line(pooling, model, extract):
     arrays = np.load(extract(pooling=pooling))
     assert arrays.files == (["pooled_output"] if pooling == "pooler" else ["layer_-1", "layer_0"])
     for row, (_, encoded) in enumerate(directly(model)):
@@ -153,8 +152,8 @@ def test_arrow_holds_the_same(extract):
 
 def test_chunks_do_not_change_what_is_written(extract, monkeypatch):
     whole = dict(np.load(extract()))
-    monkeypatch.setattr(extractor, "_LINES", 4)
-    monkeypatch.setattr(extractor, "_CHUNK_BYTES", 4 * 16 * 2 * 20)  # twenty tokens: a few lines
+    monkeypatch.setattr(driver, "_BLOCK_LINES", 4)
+    monkeypatch.setattr(text_encoder, "_CHUNK_BYTES", 4 * 16 * 2 * 20)  # twenty tokens: a few lines
     cut = np.load(extract())
     for name, values in whole.items():
         np.testing.assert_allclose(cut[name], values, atol=2e-6)
@@ -162,12 +161,6 @@ def test_chunks_do_not_change_what_is_written(extract, monkeypatch):
     assert [line["linex_index"] for line in lines] == list(range(len(LINES)))
     vectors = [token["layers"][1]["values"] for line in lines for token in line["features"]]
     np.testing.assert_allclose(vectors, whole["layer_0"], atol=3e-6)
-
-
-def test_lines_are_cut_into_pairs_as_the_release_cuts_them():
-    lines = {"a ||| b\n": ("a", "b"), "a|||b": ("a|||b", ""), " ||| b": ("||| b", ""), "a ||| \n": ("a |||", ""),
-             "a ||| b ||| c\r\n": ("a ||| b", "c"), "\n": ("", "")}
-    assert {line: extractor.split_pair(line) for line in lines} == lines
 
 
 def test_a_line_without_line_feed_counts(extract):
@@ -179,10 +172,15 @@ def test_mistakes_are_named_and_leave_no_file(extract, tmp_path):
         "--layers: there is no layer -3. The model has 2 layers: 0 to 1, or -1 (the last) to -2.")
     assert error(lambda: extract(raw=b"one\ntwo \xff\n")) == (
         f"{tmp_path}/in.txt, line 2: byte 8 is not UTF-8 (0xff). Re-encode the file.")
-    assert error(lambda: extract(raw=b"")) == f"{tmp_path}/in.txt: empty. It holds a sequence a line."
-    assert error(lambda: extract(max_seq_length=64)).startswith("--max_seq_length=64 is over the model's")
+    assert error(lambda: extract(raw=b"")) == f"{tmp_path}/in.txt: empty. Write a sequence in each line."
+    assert error(lambda: extract(max_seq_length=64)).startswith("--max_seq_length=64 exceeds the model's")
     assert error(lambda: extract(input_file=f"{tmp_path}/none.txt")) == (
         f"{tmp_path}/none.txt: no such file (--input_file).")
+    assert error(lambda: extract(name="in.txt/out.npz")) == (
+        f"{tmp_path}/in.txt/out.npz: cannot be written, {tmp_path}/in.txt is not a folder (--output_file).")
+    assert error(lambda: extract(name="")) == f"{tmp_path}: is a folder. --output_file names a file."
+    assert error(lambda: extract(initial_model=InitialModelSettings())) == (
+        "No weights given: --init_checkpoint is required.")
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
@@ -193,11 +191,11 @@ def test_a_checkpoint_without_pooler_has_no_pooled_output(model, extract, tmp_pa
         (folder / name).write_bytes((model[0] / name).read_bytes())
     google.write(str(folder / "bert_model.ckpt"), {
         name: tf.convert_to_tensor(value) for name, value in named_variables(model[1]).items() if "pooler" not in name})
-    start = StartSettings(init_checkpoint=str(folder))
-    assert error(lambda: extract(start=start, pooling="pooler")) == (
-        f"{folder}/bert_model.ckpt: holds no pooler. --pooling=mean or cls needs none.")
+    initial_model = InitialModelSettings(init_checkpoint=str(folder))
+    assert error(lambda: extract(initial_model=initial_model, pooling="pooler")) == (
+        f"{folder}/bert_model.ckpt: has no pooler. --pooling=mean and --pooling=cls need none.")
 
 
-def test_arrow_says_how_to_get_it(extract, monkeypatch):
+def test_without_pyarrow_the_message_names_its_installation(extract, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert error(lambda: extract(name="out.arrow")) == "Arrow files need pyarrow: pip install pyarrow. Or write npz."
