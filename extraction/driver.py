@@ -5,6 +5,7 @@ hold sequences of similar length.
 """
 
 import dataclasses
+import functools
 import os
 import time
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from training import initial_model
 from training.initial_model import InitialModel
 
 if TYPE_CHECKING:
+    import tqdm
+
     from extraction.text_encoder import TextEncoder
 
 # Lines read at once.
@@ -94,20 +97,24 @@ def _initial_model(settings: ExtractionSettings) -> InitialModel:
 
 def _extract(settings: ExtractionSettings, encoder: "TextEncoder", output: vector_files.VectorWriter) -> Report:
     """Every line through the encoder, a block at a time."""
-    # Imported here: not needed before.
-    from tqdm import tqdm
+    # Imported here: the checks above do not need it.
+    import tqdm
 
     started, number, tokens = time.monotonic(), 0, 0
-    with tqdm(total=files.size(settings.input_file), desc="extract", unit="B", unit_scale=True, disable=None,
-              leave=False, mininterval=1.0) as bar:
+    with tqdm.tqdm(total=files.size(settings.input_file), desc="extract", unit="B", unit_scale=True, disable=None,
+                   leave=False, mininterval=1.0) as bar:
         for block, sizes in lines.blocks(settings.input_file, _BLOCK_LINES):
             for features in encoder.chunks(block):
                 row_sizes, sizes = np.split(sizes, [len(features)])
-                vectors = encoder.vectors(
-                    features, lambda rows, row_sizes=row_sizes: bar.update(int(row_sizes[rows].sum())))
-                output.write(number, features, vectors)
+                progress = functools.partial(_advance, bar, row_sizes)
+                output.write(number, features, encoder.vectors(features, progress))
                 number += len(features)
                 tokens += int(features.row_splits[-1])
     if not number:
         raise lines.empty(settings.input_file)
     return Report(settings.output_file, number, tokens, time.monotonic() - started)
+
+
+def _advance(bar: "tqdm.tqdm", row_sizes: np.ndarray, rows: np.ndarray) -> None:
+    """Moves a progress bar on by the bytes of some rows."""
+    bar.update(int(row_sizes[rows].sum()))

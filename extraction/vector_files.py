@@ -161,7 +161,8 @@ class Npz:
     @contextlib.contextmanager
     def open(self, path: str, layout: Layout) -> "Iterator[_NpzWriter]":
         """Opens a file; see VectorFormat."""
-        kinds = dict.fromkeys(layout.names, (layout.dtype, (layout.hidden_size,)))
+        kinds: dict[str, tuple[np.dtype, tuple[int, ...]]] = dict.fromkeys(
+            layout.names, (layout.dtype, (layout.hidden_size,)))
         if layout.by_token:
             kinds |= {"input_ids": (np.dtype(np.int32), ()), "segment_ids": (np.dtype(np.int32), ()),
                       "row_splits": (np.dtype(np.int64), ())}
@@ -286,6 +287,9 @@ class _Stream:
 
     def flush(self) -> None:
         self.file.flush()
+
+    def close(self) -> None:
+        """Left to the owner of the file."""
 
     def tell(self) -> int:
         return self.file.tell()
