@@ -37,7 +37,8 @@ def define_flags():
 def main(_):
     tokenizer = Tokenizer(Vocabulary.from_file(FLAGS.vocab_file), FLAGS.do_lower_case)
     tokenizer.encode("Warm up.")
-    settings = squad_features.WindowSettings(FLAGS.max_seq_length, FLAGS.doc_stride, FLAGS.max_query_length)
+    settings = squad_files.SquadSettings(
+        max_seq_length=FLAGS.max_seq_length, doc_stride=FLAGS.doc_stride, max_query_length=FLAGS.max_query_length)
     questions = _measure("read the file", _read)
     features = _measure("windows for training", squad_features.make_features, questions, tokenizer, settings, True)
     _measure("windows for prediction", squad_features.make_features, questions, tokenizer, settings, False)

@@ -1,4 +1,4 @@
-"""Features kept on disk, found again by what they were made from: data, vocabulary, casing, settings."""
+"""Features kept on disk, found again by what they are made from: data, vocabulary, casing, settings."""
 
 import contextlib
 import hashlib
@@ -6,12 +6,17 @@ import io
 import json
 import os
 import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from foundation import files
 from foundation.errors import BertError
 from inputs.features import Features
 
-# Counted up when features come out differently for the same input.
+if TYPE_CHECKING:
+    from tokenization.tokenizer import Tokenizer
+
+# Raised when features of the same input change.
 _VERSION = 1
 
 
@@ -20,42 +25,45 @@ class FeatureCache:
 
     Args:
         folder: made when something is kept.
-        tokenizer: tokenization.tokenizer.Tokenizer that makes them.
         writable: False on machines other than the first, which only read.
     """
 
-    def __init__(self, folder, tokenizer, writable=True):
-        self.folder, self.tokenizer, self.writable = folder, tokenizer, writable
+    def __init__(self, folder: str, writable: bool = True) -> None:
+        self.folder = folder
+        self.writable = writable
 
-    def get(self, task, split, training, make):
+    def get(self, split: str, key: str, make: Callable[[], Features]) -> Features:
         """Features of a split, made only where the folder does not hold them.
 
         Args:
-            task: Task.
             split: name of the split.
-            training: whether they are for training.
-            make: function that makes them.
-
-        Returns:
-            Features.
+            key: from `key_of`, of what they are made from.
+            make: makes them.
         """
-        path = os.path.join(self.folder, f"{split}-{self.key(task, split, training)[:16]}.npz")
+        path = os.path.join(self.folder, f"{split}-{key[:16]}.npz")
         if files.exists(path):
             # A damaged file is made again.
-            with contextlib.suppress(BertError, OSError, ValueError, KeyError, zipfile.BadZipFile):
+            with contextlib.suppress(BertError, OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
                 return Features.load(io.BytesIO(files.read_bytes(path)))
         features = make()
         if self.writable:
             features.save(buffer := io.BytesIO())
-            with files.atomic(path) as temporary, files.open_file(temporary, "wb") as file:
-                file.write(buffer.getvalue())
+            files.write_bytes(path, buffer.getvalue())
         return features
 
-    def key(self, task, split, training):
-        """64 hex digits that differ where features would."""
-        made_from = {
-            "version": _VERSION, "task": task.fingerprint(), "training": training,
-            "files": [files.sha256(path) for path in task.files(split)],
-            "vocabulary": self.tokenizer.vocabulary.sha256, "do_lower_case": self.tokenizer.do_lower_case,
-        }
-        return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+
+def key_of(fingerprint: Mapping[str, Any], paths: Iterable[str], tokenizer: "Tokenizer", training: bool) -> str:
+    """64 hex digits that differ where features would.
+
+    Args:
+        fingerprint: of the task (`tasks.task.Task.fingerprint`).
+        paths: the files that the split is read from.
+        tokenizer: makes the word pieces.
+        training: whether the features are for training.
+    """
+    made_from = {
+        "version": _VERSION, "task": fingerprint, "training": training,
+        "files": [files.sha256(path) for path in paths],
+        "vocabulary": tokenizer.vocabulary.sha256, "do_lower_case": tokenizer.do_lower_case,
+    }
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Tables of text: TSV as GLUE writes it, CSV with quotes, JSONL; mistakes are told by file, line and column."""
+"""Tables of text: TSV as GLUE writes it, CSV with quotes, JSONL. A mistake is reported by file, line and column."""
 
 import csv
 import dataclasses
@@ -7,22 +7,41 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from foundation import files
 from foundation.errors import BertError
+from foundation.settings import DATA, Settings, setting
 
 _FORMATS = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 FORMATS = ("auto", "tsv", "csv", "jsonl")
 
+Column = str | int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableSettings(Settings):
+    """How the user's tables are laid out. None: as the data set has it, or as the format usually has it."""
+
+    label_column: str | None = setting(
+        None, group=DATA, help="Column of the label: its name, its number from 1, or its key in JSON.")
+    header: bool | None = setting(
+        None, group=DATA, help="The first line names the columns. Default: as the task has it, else true.")
+    file_format: str = setting(
+        "auto", choices=FORMATS, group=DATA, help="Format of the files. auto: by the ending of the file's name.")
+    quoting: bool | None = setting(
+        None, group=DATA, help="Fields may be in quotes. Default: true for CSV, false for TSV.")
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How a table is written.
+    """How one table is laid out.
 
     Attributes:
         file_format: tsv, csv, jsonl, or auto: by the ending of the file's name.
-        header: the first line names the columns; not for jsonl, which names them in each line.
-        quoting: a field may stand in quotes and then hold separators, line ends and, doubled, quotes. None: in csv.
+        header: the first line names the columns; no effect on jsonl, which names them in each line.
+        quoting: a field may be in quotes and then hold separators, line ends and, doubled, quotes. None: in csv only.
         skip_broken: leave out lines with a wrong number of columns, and count them.
     """
 
@@ -35,62 +54,67 @@ class Layout:
 class Table:
     """Rows of text.
 
-    A column is named by the header's name, or by its number counted from 1 (int, or str of digits).
+    A column is given by its name in the header, or by its number counted from 1 (int, or str of digits).
 
-    Attributes:
+    Args:
         path: the file.
-        names: list of str, the header; None without one.
-        rows: list of rows, each a list of str.
-        lines: list of int, the line of the file on which each row begins.
-        skipped: list of int, lines left out because their number of columns was wrong.
+        names: the header; None without one.
+        rows: lists of str, all of one length.
+        lines: the line of the file on which each row begins.
+        skipped: lines left out because their number of columns was wrong.
     """
 
-    def __init__(self, path, names, rows, lines, skipped=()):
-        self.path, self.names, self.rows, self.lines, self.skipped = path, names, rows, lines, list(skipped)
+    def __init__(self, path: str, names: list[str] | None, rows: Sequence[Any], lines: Sequence[int],
+                 skipped: Sequence[int] = ()) -> None:
+        self.path = path
+        self.names = names
+        self.rows = rows
+        self.lines = lines
+        self.skipped = skipped
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows)
 
-    def has(self, column):
+    def has(self, column: Column) -> bool:
         """Whether there is such a column."""
         return self._find(column) is not None
 
-    def cells(self, column):
-        """Texts of a column, list of str [rows]. Raises BertError where there is no such column."""
+    def cells(self, column: Column) -> list[str]:
+        """Texts of a column. Raises BertError where there is no such column."""
         index = self._index(column)
         return [row[index] for row in self.rows]
 
-    def texts(self, column):
-        """As `cells`; BertError where a text is empty or only white space."""
+    def texts(self, column: Column) -> list[str]:
+        """As `cells`; raises BertError also where a text is empty or only white space."""
         cells = self.cells(column)
         for row, text in enumerate(cells):
             if not text or text.isspace():
                 raise BertError(f"{self.place(row, column)}: empty text. Fill it in or remove the line.")
         return cells
 
-    def place(self, row, column):
-        """Where a cell stands, for messages: file, line and column."""
+    def place(self, row: int, column: Column) -> str:
+        """Where a cell is, for messages: file, line and column."""
         index = self._index(column)
         name = f" ({self.names[index]!r})" if self.names else ""
         return f"{self.path}, line {self.lines[row]}, column {index + 1}{name}"
 
-    def columns(self):
-        """What there is to choose from, for messages."""
+    def columns(self) -> str:
+        """The columns to choose from, for messages."""
         if self.names:
             return ", ".join(map(repr, self.names))
         width = len(self.rows[0])
         return f"columns 1 to {width}" if width > 1 else "column 1"
 
-    def _find(self, column):
-        if self.names and column in self.names:
+    def _find(self, column: Column) -> int | None:
+        if self.names and isinstance(column, str) and column in self.names:
             if self.names.count(column) > 1:
                 raise BertError(f"{self.path}, line 1: {self.names.count(column)} columns are named {column!r}. "
-                                "Name the column by its number.")
+                                "Give the column by its number.")
             return self.names.index(column)
         number = int(column) if isinstance(column, int) or column.isdecimal() else 0
         return number - 1 if 0 < number <= len(self.rows[0]) else None
 
-    def _index(self, column):
+    def _index(self, column: Column) -> int:
         index = self._find(column)
         if index is None:
             line = 1 if self.names else self.lines[0]
@@ -101,45 +125,46 @@ class Table:
 class JsonTable(Table):
     """Rows of JSON objects; columns are their keys."""
 
-    def has(self, column):
+    def has(self, column: Column) -> bool:
         return column in self.rows[0]
 
-    def cells(self, column):
+    def cells(self, column: Column) -> list[str]:
         cells = [self._value(row, column) for row in range(len(self))]
         return [cell if isinstance(cell, str) else json.dumps(cell) for cell in cells]
 
-    def texts(self, column):
+    def texts(self, column: Column) -> list[str]:
         for row in range(len(self)):
             if not isinstance(self._value(row, column), str):
-                raise BertError(f"{self.place(row, column)}: {self.rows[row][column]!r} is no text. Put it in quotes.")
+                raise BertError(f"{self.place(row, column)}: {self.rows[row][column]!r} is not a text. "
+                                "Put it in quotes.")
         return super().texts(column)
 
-    def place(self, row, column):
+    def place(self, row: int, column: Column) -> str:
         return f"{self.path}, line {self.lines[row]}, key {column!r}"
 
-    def columns(self):
+    def columns(self) -> str:
         return ", ".join(map(repr, self.rows[0]))
 
-    def _value(self, row, column):
+    def _value(self, row: int, column: Column) -> Any:
         cells = self.rows[row]
         if column not in cells:
             raise BertError(f"{self.path}, line {self.lines[row]}: no key {column!r}. "
                             f"It has {', '.join(map(repr, cells)) or 'none'}.")
         value = cells[column]
         if value is None or isinstance(value, dict | list):
-            raise BertError(f"{self.place(row, column)}: a text or number is wanted, not {json.dumps(value)[:40]}.")
+            raise BertError(f"{self.place(row, column)}: expected a text or a number, not {json.dumps(value)[:40]}.")
         return value
 
 
-def read(path, layout=Layout()):
+def read(path: str, layout: Layout = Layout()) -> Table:
     """Reads a table.
 
     Args:
-        path: str, local or remote.
-        layout: Layout.
+        path: local or remote.
+        layout: how the file is laid out.
 
     Returns:
-        Table, of at least one row.
+        a table of at least one row.
 
     Raises:
         BertError: no such file; not UTF-8; no rows; a wrong number of columns, a quoted field without an end, or bad
@@ -149,7 +174,7 @@ def read(path, layout=Layout()):
     if file_format == "auto":
         file_format = _FORMATS.get(os.path.splitext(path)[1].lower())
     if file_format is None:
-        raise BertError(f"{path}: cannot tell the format by the name. Pass --file_format=tsv, csv or jsonl.")
+        raise BertError(f"{path}: the ending of the name is of no known format. Pass --file_format=tsv, csv or jsonl.")
     text = files.read_edited_text(path)
     if not text.strip():
         raise BertError(f"{path}: empty.")
@@ -161,19 +186,21 @@ def read(path, layout=Layout()):
     return _checked(path, rows, lines, layout)
 
 
-def _plain(text, separator):
-    """Rows of a file in which a quote is a character as any other, and the line each stands on."""
+def _plain(text: str, separator: str) -> tuple[list[list[str]], Sequence[int]]:
+    """Rows of a file in which a quote is a character like any other, and the line of each."""
     lines = text.split("\n")
     rows = [line.removesuffix("\r").split(separator) for line in lines]
     return rows, range(1, len(rows) + 1)
 
 
-def _quoted(path, text, separator):
+def _quoted(path: str, text: str, separator: str) -> tuple[list[list[str]], Sequence[int]]:
     """Rows of a file with quoted fields, and the line on which each begins."""
     csv.field_size_limit(sys.maxsize)  # a text may be a whole document
     source = list(io.StringIO(text, newline=""))
     reader = csv.reader(source, delimiter=separator, strict=True)
-    rows, lines, done = [], [], 0
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    done = 0
     try:
         for row in reader:
             rows.append(row or [""])
@@ -188,7 +215,7 @@ def _quoted(path, text, separator):
     return rows, lines
 
 
-def _stray_quote(text, separator):
+def _stray_quote(text: str, separator: str) -> tuple[int, int]:
     """Line and column, from 1, of the first field whose quotes do not end with it; `text` begins with a row."""
     field = re.compile(rf'(?:"[^"]*(?:""[^"]*)*"|(?!")[^{separator}\r\n]*)({separator}|\r?\n|\r|\Z)')
     begin, column = 0, 1
@@ -198,9 +225,9 @@ def _stray_quote(text, separator):
     return text.count("\n", 0, begin) + 1, column
 
 
-def _checked(path, rows, lines, layout):
-    """The table of rows that all have one number of columns."""
-    rows, lines = list(rows), list(lines)
+def _checked(path: str, rows: list[list[str]], line_numbers: Sequence[int], layout: Layout) -> Table:
+    """The table of rows that all have the same number of columns."""
+    lines = list(line_numbers)
     while rows and rows[-1] == [""]:
         rows.pop(), lines.pop()
     names = None
@@ -208,7 +235,7 @@ def _checked(path, rows, lines, layout):
         names = [name.strip() for name in rows.pop(0)]
         del lines[0]
     if not rows:
-        raise BertError(f"{path}: a header and no rows. Where the first line is no header, pass --header=false.")
+        raise BertError(f"{path}: only a header, no rows. Pass --header=false if the first line is a row.")
     width = len(names or rows[0])
     wrong = [index for index, row in enumerate(rows) if len(row) != width]
     if wrong and not layout.skip_broken:
@@ -225,7 +252,7 @@ def _checked(path, rows, lines, layout):
     return Table(path, names, rows, lines, skipped)
 
 
-def _json_table(path, text):
+def _json_table(path: str, text: str) -> JsonTable:
     rows, lines = [], text.rstrip().split("\n")
     for number, line in enumerate(lines, 1):
         try:
@@ -233,7 +260,10 @@ def _json_table(path, text):
         except json.JSONDecodeError as error:
             raise BertError(f"{path}, line {number}, column {error.colno}: not JSON ({error.msg}). "
                             "Each line is one JSON object.") from None
+        except (ValueError, RecursionError):  # numbers of thousands of digits, thousands of brackets
+            raise BertError(f"{path}, line {number}: a number or the nesting is too long to be read.") from None
         if not isinstance(row, dict):
-            raise BertError(f"{path}, line {number}: no JSON object. Each line is one, with a key for each column.")
+            raise BertError(f"{path}, line {number}: not a JSON object. Each line is one object, with a key for each "
+                            "column.")
         rows.append(row)
     return JsonTable(path, None, rows, range(1, len(rows) + 1))

@@ -1,18 +1,19 @@
-"""The data sets of GLUE (gluebenchmark.com) and XNLI, each as a few values: files, columns, labels, figures."""
+"""The data sets of GLUE (gluebenchmark.com) and XNLI, each as a few values: files, columns, labels, metrics."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
+from inputs.tables import Column
 
 
 class Columns(NamedTuple):
-    """Where a file has what; a column is its name in the header, or its number from 1."""
+    """The columns of a file, by name in the header or by number from 1."""
 
-    text_a: str | int | None = None
-    text_b: str | int | None = None
-    label: str | int | None = None
-    language: str | int | None = None  # only rows of one language are read
+    text_a: Column | None = None
+    text_b: Column | None = None
+    label: Column | None = None
+    language: Column | None = None  # only rows of one language are read
     header: bool = True
 
 
@@ -22,32 +23,32 @@ class DataSet:
 
     Attributes:
         folder: its folder's name under GLUE's root.
-        columns: Columns of its files, where the next two do not say otherwise.
-        train_columns, test_columns: Columns of these, None for `columns`.
+        columns: of its files.
+        train_columns, test_columns: of these two, where they differ.
         labels: in the order of their ids; None for a score (regression).
-        metrics: names in `tasks.metrics`; the first chooses the best checkpoint.
-        train, dev, test: file by split; `{language}` stands for the language.
-        submissions: file by test split, as gluebenchmark.com wants it named.
+        metrics: names in `tasks.metrics`; the first selects the best checkpoint.
+        train, dev, test: file by split, with `{language}` for the language.
+        submissions: file by test split, named as gluebenchmark.com requires.
         spellings: other spellings of labels.
         skip_broken: some lines of the official files lack columns.
         other_folder: another name of the folder.
-        score_range: lowest and highest score there is.
+        score_range: lowest and highest score.
     """
 
     folder: str
     columns: Columns
-    labels: tuple | None
-    metrics: tuple
-    submissions: dict = dataclasses.field(default_factory=dict)
+    labels: tuple[str, ...] | None
+    metrics: tuple[str, ...]
+    submissions: Mapping[str, str] = dataclasses.field(default_factory=dict)
     train_columns: Columns | None = None
     test_columns: Columns | None = None
-    train: dict = dataclasses.field(default_factory=lambda: {"train": "train.tsv"})
-    dev: dict = dataclasses.field(default_factory=lambda: {"dev": "dev.tsv"})
-    test: dict = dataclasses.field(default_factory=lambda: {"test": "test.tsv"})
-    spellings: dict = dataclasses.field(default_factory=dict)
+    train: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"train": "train.tsv"})
+    dev: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"dev": "dev.tsv"})
+    test: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"test": "test.tsv"})
+    spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     skip_broken: bool = False
     other_folder: str | None = None
-    score_range: tuple | None = None
+    score_range: tuple[float, float] | None = None
 
 
 _BINARY = ("0", "1")
@@ -55,8 +56,8 @@ _ENTAILMENT = ("entailment", "not_entailment")
 _THREE_WAY = ("contradiction", "entailment", "neutral")
 _SENTENCES = Columns("sentence1", "sentence2", "label")
 
-# Label orders of CoLA, MNLI, MRPC and XNLI are the release's. What chooses a checkpoint is the figure of the paper's
-# table 1: F1 for MRPC and QQP, Spearman for STS-B.
+# Label orders of CoLA, MNLI, MRPC and XNLI are the release's. The metric that selects a checkpoint is that of the
+# paper's table 1: F1 for MRPC and QQP, Spearman for STS-B.
 GLUE = {
     "cola": DataSet("CoLA", Columns(4, label=2, header=False), _BINARY, ("matthews",), {"test": "CoLA.tsv"},
                     test_columns=Columns("sentence")),
@@ -82,22 +83,3 @@ GLUE = {
                     train={"train": "multinli/multinli.train.{language}.tsv"}, dev={"dev": "xnli.dev.tsv"},
                     test={"test": "xnli.test.tsv"}, spellings={"contradictory": "contradiction"}),
 }
-
-
-def submission(labels, predictions, score_range=None):
-    """A table of predictions as gluebenchmark.com takes it: a row's number from 0, and its label or score.
-
-    Args:
-        labels: label names by id; None for scores.
-        predictions: label ids int [rows], or scores float [rows].
-        score_range: (lowest, highest) that scores are brought into, or None.
-
-    Returns:
-        str, the file's content.
-    """
-    if labels is not None:
-        said = [labels[prediction] for prediction in predictions]
-    else:
-        lowest, highest = score_range or (None, None)
-        said = [f"{score:.3f}" for score in np.clip(predictions, lowest, highest)]
-    return "".join(["index\tprediction\n", *(f"{index}\t{each}\n" for index, each in enumerate(said))])

@@ -1,27 +1,37 @@
-"""Sentences of words as rows of word pieces: long ones in several rows, with context around them if wanted."""
+"""Sentences of words to rows of word pieces: long ones in several rows, optionally with context around them."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from inputs.features import Features, splits_of
+from tasks.ner.files import Sentence
+
+if TYPE_CHECKING:
+    from tokenization.tokenizer import Tokenizer
+
+_Spans = tuple[np.ndarray, np.ndarray]  # beginnings and ends (exclusive), int64 [rows] each
 
 
-def build(sentences, tokenizer, labels, max_seq_length, document_context=False):
+def make_features(sentences: Sequence[Sentence], tokenizer: "Tokenizer", labels: Sequence[str], max_seq_length: int,
+                  document_context: bool = False) -> Features:
     """Makes rows `[CLS] context words context [SEP]`; each word is the own word of exactly one row, in order.
 
-    A sentence that is too long for a row is cut between words into few parts of like size. What room a
-    row has left is filled from both sides: with the rest of its sentence or, with `document_context`, with its
-    document ("maximal document context": paper, section 5.3). A word that tokenises to nothing is `[UNK]`.
+    A sentence that is too long for a row is split between words into as few parts as possible, of similar size. The
+    remaining room of a row is filled from both sides: with the rest of its sentence or, with `document_context`, with
+    its document ("maximal document context": paper, section 5.3). A word without word pieces becomes `[UNK]`.
 
     Args:
-        sentences: list of tasks.ner.files.Sentence, whole documents where context is wanted.
-        tokenizer: tokenization.tokenizer.Tokenizer.
-        labels: tuple of str.
-        max_seq_length: int, at least 3.
-        document_context: bool.
+        sentences: whole documents where context is used.
+        tokenizer: makes the word pieces.
+        labels: the tags by id.
+        max_seq_length: at least 3.
+        document_context: see above.
 
     Returns:
-        Features, with token columns `input_ids`, `segment_ids`, `word_starts`, 1 at the first piece of a row's own
-        words, and `token_labels`, their labels there and -1 elsewhere (everywhere where sentences have no tags).
+        rows with token columns `input_ids`, `segment_ids`, `word_starts`, 1 at the first piece of a row's own
+        words, and `token_labels`, their labels there and -1 elsewhere (everywhere, if sentences have no tags).
     """
     capacity = max_seq_length - 2
     pieces, begins = _pieces(sentences, tokenizer, capacity)
@@ -38,7 +48,7 @@ def build(sentences, tokenizer, labels, max_seq_length, document_context=False):
     window = _windows(begins, own, (begins[sentence_begins[sentence]], begins[sentence_ends[sentence]]), capacity)
     row_splits = splits_of(window[1] - window[0] + 2)
     lengths = np.diff(row_splits)
-    # Which piece stands at each position; nonsense, but a valid index, at [CLS] and [SEP].
+    # The piece at each position; meaningless, but a valid index, at [CLS] and [SEP].
     at = np.arange(row_splits[-1]) - np.repeat(row_splits[:-1] + 1 - window[0], lengths)
     is_own = (at >= np.repeat(own[0], lengths)) & (at < np.repeat(own[1], lengths))
     is_own[row_splits[:-1]] = is_own[row_splits[1:] - 1] = False
@@ -57,8 +67,10 @@ def build(sentences, tokenizer, labels, max_seq_length, document_context=False):
     return Features(tokens, row_splits, {})
 
 
-def _pieces(sentences, tokenizer, most):
-    """Pieces of all words, int32 [pieces], and where each word's begin, int64 [words + 1]; at most `most` a word."""
+def _pieces(sentences: Sequence[Sentence], tokenizer: "Tokenizer", most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pieces of all words, int32 [pieces], at most `most` of each, and where those of each word begin, int64
+    [words + 1].
+    """
     pieces, splits = tokenizer.encode_lines([word for sentence in sentences for word in sentence.words])
     counts = np.diff(splits)
     if not counts.all():
@@ -70,8 +82,8 @@ def _pieces(sentences, tokenizer, most):
     return pieces, splits_of(counts)
 
 
-def _parts(begins, first, last, capacity):
-    """Cuts the words first to last (exclusive) into few parts of like size: yields (first, last) of each."""
+def _parts(begins: np.ndarray, first: int, last: int, capacity: int) -> Iterator[tuple[int, int]]:
+    """Splits the words first to last (exclusive) into few parts of similar size: yields (first, last) of each."""
     while begins[last] - begins[first] > capacity:
         left = begins[last] - begins[first]
         size = -(-left // -(-left // capacity))
@@ -82,7 +94,7 @@ def _parts(begins, first, last, capacity):
     yield first, last
 
 
-def _documents(sentences, begins, ends):
+def _documents(sentences: Sequence[Sentence], begins: np.ndarray, ends: np.ndarray) -> _Spans:
     """Words of the document of each sentence: first and last (exclusive), int64 [sentences] each."""
     documents = np.array([sentence.document for sentence in sentences])
     heads = np.flatnonzero(np.diff(documents, prepend=-1))
@@ -91,16 +103,16 @@ def _documents(sentences, begins, ends):
     return begins[heads][member], ends[tails][member]
 
 
-def _windows(begins, own, around, capacity):
-    """Widens rows evenly to both sides by whole words, as far as there is room and context.
+def _windows(begins: np.ndarray, own: _Spans, around: _Spans, capacity: int) -> _Spans:
+    """Widens rows evenly to both sides by whole words, as far as room and context allow.
 
     Args:
         begins: int64 [words + 1], the first piece of each word.
-        own, around: (begin, end) in pieces, int64 [rows] each: what a row must hold, and what it may.
+        own, around: in pieces, what a row must hold, and what it may hold.
         capacity: pieces of a row.
 
     Returns:
-        (begin, end), int64 [rows] each.
+        in pieces, what each row holds.
     """
     before, behind = own[0] - around[0], around[1] - own[1]
     room = capacity - (own[1] - own[0])
@@ -110,7 +122,7 @@ def _windows(begins, own, around, capacity):
     return first, begins[np.searchsorted(begins, own[1] + right, "right") - 1]
 
 
-def _label_ids(sentences, labels):
+def _label_ids(sentences: Sequence[Sentence], labels: Sequence[str]) -> np.ndarray:
     """Label of each word, int32 [words]; -1 where sentences have no tags."""
     number = {label: index for index, label in enumerate(labels)}
     return np.array([number[tag] if tag else -1 for sentence in sentences

@@ -1,85 +1,76 @@
 """Logits to answers: the best spans of each question, their text, and the score of having no answer.
 
-The release's `write_predictions`. The text of an answer is by default what its `get_final_text` gives, which looks for
-the answer's pieces in the words around them. The characters that the pieces stand for (`answer_text="offsets"`) are
-the same text except where that search goes astray:
-    - all of the words are given where a piece is unknown, where lower-casing changes how many characters they have (as
-      of a decomposed é), or where they hold a space that does not part words for the release (as U+2009);
-    - pieces that stand twice in the words are found at the first place;
-    - several spaces in a row come out as one, as does a line feed.
+The release's `write_predictions`. By default the text of an answer is the result of its `get_final_text`, which
+searches the words around the answer's pieces for them. The characters that the pieces cover (`answer_text="offsets"`)
+are the same text except where that search fails:
+    - it returns all of the words where a piece is unknown, where lower-casing changes their number of characters (for
+      example of a decomposed é), or where they contain a space that does not separate words in the release (such as
+      U+2009);
+    - pieces that occur twice in the words are found at the first place;
+    - several spaces in a row become one space, as does a line feed.
 """
 
 import dataclasses
 import json
 import math
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from foundation import files
+from inputs.features import Features
 from tasks.squad import files as squad_files
+from tasks.squad.files import Paragraph, Question, SquadSettings
 from tokenization.text_rules import TextRules
+from tokenization.vocabulary import Vocabulary
 
-ANSWER_TEXTS = ("release", "offsets")
-# The release's null score of a question of which no window has been seen. Here also the null odds of a question of
-# which no window gave an answer, where the release crashes (its issue 476).
+_Outputs = Mapping[str, Sequence[np.ndarray]]  # `start_logits` and `end_logits`, float [length of the row, or more]
+_Entry = tuple[str, float, float]  # text, start logit, end logit
+
+# The release's null score of a question before any of its windows is seen. Here also the null odds of a question
+# without an answer in any window, where the release crashes (its issue 476).
 NO_SCORE = 1000000
 
 
 @dataclasses.dataclass(frozen=True)
-class AnswerSettings:
-    """How answers are chosen (flags of the same names).
-
-    Attributes:
-        n_best_size: answers of a question, and start and end positions of a window that are combined.
-        max_answer_length: pieces.
-        version_2_with_negative: whether having no answer is one of the answers.
-        answer_text: "release" or "offsets", as above.
-    """
-
-    n_best_size: int = 20
-    max_answer_length: int = 30
-    version_2_with_negative: bool = False
-    answer_text: str = "release"
-
-
-@dataclasses.dataclass(frozen=True)
 class Answers:
-    """What was found for one question.
+    """The answers found to one question.
 
     Attributes:
-        nbest: list of (text, start logit, end logit), best first; the text "" is having no answer.
-        null_odds: score of having no answer, less that of the best answer; None where a question always has one.
+        nbest: texts with start and end logit, best first; the text "" means no answer.
+        null_odds: score of no answer minus that of the best answer; None where a question always has one.
     """
 
-    nbest: list
+    nbest: list[_Entry]
     null_odds: float | None
 
     @property
-    def best(self):
+    def best(self) -> str:
         """The best text that is an answer; "" where there is none."""
         return next((text for text, _, _ in self.nbest if text), "")
 
-    def text(self, threshold):
-        """The best text, or "" where the null odds are over the threshold."""
+    def text(self, threshold: float) -> str:
+        """The best text, or "" where the null odds exceed the threshold."""
         if self.null_odds is None:
             return self.nbest[0][0]
         return "" if self.null_odds > threshold else self.best
 
 
-def find_answers(questions, features, outputs, vocabulary, do_lower_case, settings):
-    """Finds the answers of all questions.
+def find_answers(questions: Sequence[Question], features: Features, outputs: _Outputs, vocabulary: Vocabulary,
+                 do_lower_case: bool, settings: SquadSettings) -> list[Answers]:
+    """Finds the answers to all questions.
 
     Args:
-        questions: list of `squad_files.Question`.
-        features: what `squad_features.make_features` made of them for predicting.
-        outputs: dict, `start_logits` and `end_logits`, each a sequence of float [length of the row, or more].
-        vocabulary: Vocabulary of the features.
-        do_lower_case: of the tokenizer of the features.
-        settings: AnswerSettings.
+        questions: the examples.
+        features: made of them for predicting (`tasks.squad.features.make_features`).
+        outputs: `start_logits` and `end_logits`, each a sequence of float [length of the row, or more].
+        vocabulary, do_lower_case: of the features' tokenizer.
+        settings: how answers are chosen.
 
     Returns:
-        list of Answers, one for each question.
+        answers to each question.
     """
     writer = _TextWriter(features, vocabulary, do_lower_case, settings.answer_text)
     rows = np.searchsorted(features.values["example_index"], np.arange(len(questions) + 1))
@@ -87,9 +78,11 @@ def find_answers(questions, features, outputs, vocabulary, do_lower_case, settin
             for question, first, end in zip(questions, rows[:-1].tolist(), rows[1:].tolist())]
 
 
-def _answers(question, rows, features, outputs, writer, settings):
+def _answers(question: Question, rows: range, features: Features, outputs: _Outputs, writer: "_TextWriter",
+             settings: SquadSettings) -> Answers:
     spans, null = _spans(rows, features, outputs, settings)
-    nbest, seen = [], set()
+    nbest: list[_Entry] = []
+    seen = set()
     for row, start, end, start_logit, end_logit in zip(*(column.tolist() for column in spans)):
         if len(nbest) == settings.n_best_size:
             break
@@ -106,15 +99,16 @@ def _answers(question, rows, features, outputs, writer, settings):
     return Answers(nbest, null_score - best[1] - best[2] if best else float(NO_SCORE))
 
 
-def _spans(rows, features, outputs, settings):
-    """Possible spans of a question, best first, and the least null score with its logits.
+def _spans(rows: range, features: Features, outputs: _Outputs,
+           settings: SquadSettings) -> tuple[tuple[np.ndarray, ...], tuple[float, ...]]:
+    """Possible spans of a question, best first, and the lowest null score with its logits.
 
     Returns:
-        Five arrays: row of the features, first and last position in it (0 for having no answer), their logits;
+        five arrays: row of the features, first and last position in it (0 for no answer), their logits;
         (null score, start logit, end logit).
     """
-    found, null = [np.zeros((3, 0), np.int64)], (NO_SCORE, 0, 0)
-    logits = [np.zeros((2, 0))]
+    null: tuple[float, ...] = (NO_SCORE, 0, 0)
+    spans, logits = [np.zeros((3, 0), np.int64)], [np.zeros((2, 0))]
     null_row = rows.start
     for row in rows:
         begin, length = features.row_splits[row], features.row_splits[row + 1] - features.row_splits[row]
@@ -131,18 +125,18 @@ def _spans(rows, features, outputs, settings):
         sizes = ends - starts[:, None] + 1
         first, last = np.nonzero((sizes > 0) & (sizes <= settings.max_answer_length))
         first, last = starts[first], ends[last]
-        found.append(np.stack([np.full_like(first, row), first, last]))
+        spans.append(np.stack([np.full_like(first, row), first, last]))
         logits.append(np.stack([start_logits[first], end_logits[last]]))
     if settings.version_2_with_negative:
-        found.append(np.array([[null_row], [0], [0]]))
+        spans.append(np.array([[null_row], [0], [0]]))
         logits.append(np.array(null[1:], np.float64)[:, None])
-    found, logits = np.concatenate(found, axis=1), np.concatenate(logits, axis=1)
-    order = np.argsort(-(logits[0] + logits[1]), kind="stable")
-    return (*found[:, order], *logits[:, order]), tuple(map(float, null))
+    places, scores = np.concatenate(spans, axis=1), np.concatenate(logits, axis=1)
+    order = np.argsort(-(scores[0] + scores[1]), kind="stable")
+    return (*places[:, order], *scores[:, order]), tuple(map(float, null))
 
 
-def _best(logits, count):
-    """Positions of the greatest logits, the greatest first, of equal ones the first."""
+def _best(logits: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the highest logits, the highest first, of equal ones the first."""
     return np.argsort(-logits, kind="stable")[:count]
 
 
@@ -153,13 +147,15 @@ class _TextWriter:
         features, vocabulary, do_lower_case, answer_text: as in `find_answers`.
     """
 
-    def __init__(self, features, vocabulary, do_lower_case, answer_text):
+    def __init__(self, features: Features, vocabulary: Vocabulary, do_lower_case: bool, answer_text: str) -> None:
         self._features, self._vocabulary, self._answer_text = features, vocabulary, answer_text
         self._rules = TextRules(do_lower_case)
-        self._tokenized = {}  # by word: the release's basic tokens of it, joined by spaces
-        self._paragraph, self._words, self._word_starts = None, [], []
+        self._tokenized: dict[str, str] = {}  # by word: the release's basic tokens of it, joined by spaces
+        self._paragraph: Paragraph | None = None  # the last question's, with its words
+        self._words: list[str] = []
+        self._word_starts = np.zeros(0, np.int64)
 
-    def text(self, question, row, start, end):
+    def text(self, question: Question, row: int, start: int, end: int) -> str:
         """The text of positions start to end, inclusive, of a row."""
         tokens, begin = self._features.tokens, self._features.row_splits[row]
         first, last = int(tokens["token_starts"][begin + start]), int(tokens["token_starts"][begin + end])
@@ -167,8 +163,8 @@ class _TextWriter:
             return question.paragraph.context[first : tokens["token_ends"][begin + end]]
         if question.paragraph is not self._paragraph:
             self._paragraph = question.paragraph
-            self._words, self._word_starts = squad_files.words(question.paragraph.context)
-            self._word_starts = np.array(self._word_starts)
+            self._words, starts = squad_files.words(question.paragraph.context)
+            self._word_starts = np.array(starts)
         first, last = np.searchsorted(self._word_starts, (first, last), "right") - 1
         words = self._words[first : last + 1]
         pieces = self._vocabulary.tokens_of(tokens["input_ids"][begin + start : begin + end + 1])
@@ -176,28 +172,28 @@ class _TextWriter:
         tokenized = filter(None, map(self._tokens, words))
         return _find_in_original(predicted, " ".join(words), " ".join(tokenized))
 
-    def _tokens(self, word):
+    def _tokens(self, word: str) -> str:
         if word not in self._tokenized:
             self._tokenized[word] = " ".join(self._rules.words(word))
         return self._tokenized[word]
 
 
-def get_final_text(predicted, original, do_lower_case):
-    """The part of a text that word pieces stand for, as the release finds it.
+def get_final_text(predicted: str, original: str, do_lower_case: bool) -> str:
+    """The part of a text that word pieces cover, as the release finds it.
 
     Args:
-        predicted: str, the pieces joined to words, with a space between words.
-        original: str, the words of the context that the pieces are of.
+        predicted: the pieces joined to words, with a space between words.
+        original: the words of the context that the pieces are of.
         do_lower_case: whether the pieces are lower-cased and without accents.
 
     Returns:
-        str: a part of `original`, or all of it where the pieces are not found.
+        a part of `original`, or all of it where the pieces are not found.
     """
     return _find_in_original(predicted, original, " ".join(TextRules(do_lower_case).words(original)))
 
 
-def _find_in_original(predicted, original, tokenized):
-    """Looks `predicted` up in the tokenized words, and counts the characters that are no spaces up to there."""
+def _find_in_original(predicted: str, original: str, tokenized: str) -> str:
+    """Finds `predicted` in the tokenized words, and the same place in the original by counting all but spaces."""
     start = tokenized.find(predicted)
     if start < 0 or not predicted:
         return original
@@ -209,19 +205,19 @@ def _find_in_original(predicted, original, tokenized):
     return original[places[first] : places[last] + 1]
 
 
-def write(folder, questions, answers, threshold):
+def write(folder: str, questions: Sequence[Question], answers: Sequence[Answers], threshold: float) -> list[str]:
     """Writes the release's `predictions.json`, `nbest_predictions.json` and, with null odds, `null_odds.json`.
 
     Args:
-        folder: str.
-        questions: list of `squad_files.Question`.
-        answers: list of Answers, one for each question.
-        threshold: null odds over which a question has no answer.
+        folder: where to.
+        questions: the examples.
+        answers: to each question.
+        threshold: null odds above which a question has no answer.
 
     Returns:
-        list of str, the paths.
+        paths of the files.
     """
-    contents = {
+    contents: dict[str, Any] = {
         "predictions": {question.id: found.text(threshold) for question, found in zip(questions, answers)},
         "nbest_predictions": {question.id: _nbest_entries(found.nbest) for question, found in zip(questions, answers)},
     }
@@ -234,7 +230,7 @@ def write(folder, questions, answers, threshold):
     return paths
 
 
-def _nbest_entries(nbest):
+def _nbest_entries(nbest: Sequence[_Entry]) -> list[dict[str, Any]]:
     """Entries of nbest_predictions.json, with probabilities over the n best."""
     scores = [start_logit + end_logit for _, start_logit, end_logit in nbest]
     powers = [math.exp(score - max(scores)) for score in scores]

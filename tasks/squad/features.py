@@ -4,67 +4,39 @@ The release's `convert_examples_to_features`, over thousands of questions at a t
 all of its questions, and rows are filled by runs of ids.
 """
 
-import dataclasses
 import itertools
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from foundation.errors import BertError
 from inputs.features import Features, runs, splits_of
-from tasks.squad.files import SPACES
+from tasks.squad.files import SPACES, Question, SquadSettings
 from tokenization.text_rules import code_points
 
+if TYPE_CHECKING:
+    from tokenization.tokenizer import Pieces, Tokenizer
+
 FIRST_UNIQUE_ID = 1000000000  # the release's
-# Characters of contexts, windows' overlap counted, that are encoded at a time: enough for the arrays to pay, few enough
-# to stay small beside a whole data set.
+# Characters of contexts encoded at a time, counted again in each window: enough for arrays to be fast, few enough to
+# need little memory compared with a whole data set.
 _CHUNK = 1 << 20
 
 
-@dataclasses.dataclass(frozen=True)
-class WindowSettings:
-    """How a context is cut (flags of the same names).
-
-    Attributes:
-        max_seq_length: positions of a row.
-        doc_stride: pieces from the start of a window to the next.
-        max_query_length: pieces of a question; the rest is cut off.
-
-    Raises:
-        BertError: no room for a context, or no step.
-    """
-
-    max_seq_length: int = 384
-    doc_stride: int = 128
-    max_query_length: int = 64
-
-    def __post_init__(self):
-        if self.max_query_length < 1 or self.max_seq_length <= self.max_query_length + 3:
-            raise BertError(
-                f"--max_seq_length={self.max_seq_length} leaves no room for a context after "
-                f"--max_query_length={self.max_query_length} and 3 special tokens. Raise the one or lower the other.")
-        if self.doc_stride < 1:
-            raise BertError(f"--doc_stride={self.doc_stride}: a window must begin at least 1 piece after the last.")
-
-    @property
-    def overlap(self):
-        """Whether windows of a long context overlap, whatever the question."""
-        return self.doc_stride < self.max_seq_length - self.max_query_length - 3
-
-
-def make_features(questions, tokenizer, settings, training):
+def make_features(questions: Sequence[Question], tokenizer: "Tokenizer", settings: SquadSettings,
+                  training: bool) -> Features:
     """Makes the rows of questions, those of a question one after the other.
 
     Args:
-        questions: list of `squad_files.Question`, for training those that are `trainable`.
-        tokenizer: Tokenizer.
-        settings: WindowSettings.
-        training: whether to add answer positions, and to leave out what only predicting needs.
+        questions: for training those that are `tasks.squad.files.trainable`.
+        tokenizer: makes the word pieces.
+        settings: the sizes of windows.
+        training: add answer positions, and leave out the columns that only predicting needs.
 
     Returns:
-        Features. Token columns `input_ids`, `segment_ids`; for predicting also `token_starts` and `token_ends`, the
-        characters of the context that a piece covers (0 and 0 where it is not of the context), and `is_max_context`,
-        bool: no other window of the question has more text around this piece.
+        one row for each window. Token columns `input_ids`, `segment_ids`; for predicting also `token_starts` and
+        `token_ends`, the characters of the context that a piece covers (0 and 0 where it is not of the context), and
+        `is_max_context`, bool: no other window of the question has more context around this piece.
         Values, int32 [rows]: `unique_ids`, `example_index` (into `questions`), `doc_span_index`; for training
         `start_positions`, `end_positions` (0, which is [CLS], where the window does not hold the answer) and
         `is_impossible`.
@@ -74,18 +46,18 @@ def make_features(questions, tokenizer, settings, training):
     bounds = [0, *(1 + np.flatnonzero(np.diff(sizes[:-1] // _CHUNK))), len(questions)]
     chunks = [_encode(questions[first:end], first, tokenizer, settings, training)
               for first, end in itertools.pairwise(bounds)]
-    tokens, lengths, values = zip(*chunks)
-    lengths = np.concatenate(lengths)
-    values = _joined(values)
+    tokens, chunk_lengths, chunk_values = zip(*chunks)
+    lengths, values = np.concatenate(chunk_lengths), _joined(chunk_values)
     values["unique_ids"] = FIRST_UNIQUE_ID + np.arange(len(lengths), dtype=np.int32)
     return Features(_joined(tokens), splits_of(lengths), values)
 
 
-def _joined(parts):
+def _joined(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _encode(questions, first, tokenizer, settings, training):
+def _encode(questions: Sequence[Question], first: int, tokenizer: "Tokenizer", settings: SquadSettings,
+            training: bool) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, np.ndarray]]:
     """Token columns, row lengths int64 [rows] and values of one chunk, whose first question has index `first`."""
     paragraphs = list(dict.fromkeys(question.paragraph for question in questions))
     index = {paragraph: number for number, paragraph in enumerate(paragraphs)}
@@ -100,7 +72,7 @@ def _encode(questions, first, tokenizer, settings, training):
     splits = splits_of(lengths)
     vocabulary = tokenizer.vocabulary
 
-    # Every row: [CLS], the question, [SEP], its window of the context, [SEP].
+    # Each row: [CLS], the question, [SEP], its window of the context, [SEP].
     ids = np.empty(splits[-1], np.int32)
     ids[splits[:-1]] = vocabulary.cls_id
     ids[splits[1:] - 1] = vocabulary.sep_id
@@ -147,10 +119,10 @@ class _Windows(NamedTuple):
     stride: np.ndarray
 
 
-def _cut(context_lengths, query_lengths, settings):
-    """Windows of contexts of so many pieces; both int64 [questions]."""
+def _cut(context_lengths: np.ndarray, query_lengths: np.ndarray, settings: SquadSettings) -> _Windows:
+    """Windows of contexts and questions of these many pieces; both int64 [questions]."""
     room = settings.max_seq_length - 3 - query_lengths
-    stride = np.minimum(settings.doc_stride, room)  # nothing is passed over
+    stride = np.minimum(settings.doc_stride, room)  # no piece is skipped
     rest = np.maximum(context_lengths - room, 0)
     counts = np.where(context_lengths > 0, 1 + -(-rest // stride), 0)
     question = np.repeat(np.arange(len(counts)), counts)
@@ -160,11 +132,11 @@ def _cut(context_lengths, query_lengths, settings):
     return _Windows(question, index, start, length, stride[question])
 
 
-def _is_max_context(windows):
-    """Whether a window is the one with most context around each of its pieces, bool [sum of lengths].
+def _is_max_context(windows: _Windows) -> np.ndarray:
+    """Whether a window has the most context around each of its pieces, bool [sum of lengths].
 
-    Context is the lesser of the pieces to the left and to the right, plus 0.01 of the window's length; of windows
-    with as much, the first counts (the release's `_check_is_max_context`).
+    Context is the smaller number of pieces, to the left or to the right, plus 0.01 of the window's length; of windows
+    with equal context, the first counts (the release's `_check_is_max_context`).
     """
     row = np.repeat(np.arange(len(windows.start)), windows.length)
     place = runs(windows.start, windows.length)
@@ -173,7 +145,7 @@ def _is_max_context(windows):
     counts = np.bincount(windows.question)[windows.question] if len(row) else windows.index
     own = np.minimum(place - windows.start[row], end[row] - place) + bonus[row]
     is_max = np.ones(len(row), bool)
-    # A window overlaps only so many before and after it: the loop is as long as that, the arrays as all pieces.
+    # A window overlaps only a few before and after it: a short loop over them, with arrays over all pieces.
     for step in range(1, int(((windows.length - 1) // windows.stride).max(initial=0)) + 1):
         for sign in (-1, 1):
             number = windows.index + sign * step
@@ -185,10 +157,11 @@ def _is_max_context(windows):
     return is_max
 
 
-def _answer_pieces(questions, paragraph, contexts, pieces, tokenizer):
-    """First and last piece of each answer in its context, int64 [questions] twice; -1 where there is none.
+def _answer_pieces(questions: Sequence[Question], paragraph: np.ndarray, contexts: Sequence[str],
+                   pieces: "Pieces", tokenizer: "Tokenizer") -> np.ndarray:
+    """First and last piece of each answer in its context, int64 [2, questions]; -1 where there is none.
 
-    An answer covers whole words, as white space parts them, or those pieces of them that are just its own pieces
+    An answer covers whole words, as white space separates them, or the pieces of them that are exactly its own pieces
     (the release's `_improve_answer_span`: of "1895-1943", only 1895).
     """
     context_at = splits_of([len(context) + 1 for context in contexts])
@@ -216,16 +189,17 @@ def _answer_pieces(questions, paragraph, contexts, pieces, tokenizer):
     return spans
 
 
-def _find(sought, ids):
-    """Where an int32 array first stands in another; -1 where it does not, or is empty."""
-    sought, ids = sought.tobytes(), ids.tobytes()
-    place = ids.find(sought) if sought else -1
+def _find(sought: np.ndarray, ids: np.ndarray) -> int:
+    """Where an int32 array first occurs in another; -1 where it does not, or is empty."""
+    sought_bytes, bytes_ = sought.tobytes(), ids.tobytes()
+    place = bytes_.find(sought_bytes) if sought_bytes else -1
     while place % 4 and place >= 0:
-        place = ids.find(sought, place + 1)
+        place = bytes_.find(sought_bytes, place + 1)
     return place // 4
 
 
-def _positions(windows, window_at, begins, ends):
+def _positions(windows: _Windows, window_at: np.ndarray, begins: np.ndarray,
+               ends: np.ndarray) -> dict[str, np.ndarray]:
     """Labels of windows; `window_at` is where in its row a window begins."""
     begin, end = begins[windows.question] - windows.start, ends[windows.question] - windows.start
     holds = (begins[windows.question] >= 0) & (begin >= 0) & (end < windows.length)

@@ -100,7 +100,7 @@ def test_broken_lines_are_left_out_where_asked_and_counted(write):
 @pytest.mark.parametrize(("name", "content", "message"), [
     ("a.tsv", "", "FILE: empty."),
     ("a.csv", " \n\n", "FILE: empty."),
-    ("a.tsv", "a\tb\n", "FILE: a header and no rows. Where the first line is no header, pass --header=false."),
+    ("a.tsv", "a\tb\n", "FILE: only a header, no rows. Pass --header=false if the first line is a row."),
     ("a.tsv", "a\tb\n1\t2\n3\n", "FILE, line 3: 1 column where the header has 2. "
      "Look for a separator or line end inside a text, or one that is missing."),
     ("a.csv", "a,b\n1,2,3\n", "FILE, line 2: 3 columns where the header has 2. "
@@ -108,10 +108,10 @@ def test_broken_lines_are_left_out_where_asked_and_counted(write):
     ("a.tsv", "a\tb\n1\t2\n\n3\t4\n", "FILE, line 3: an empty line. Remove it."),
     ("a.tsv", b"a\tb\nx\tcaf\xe9\n", "FILE, line 2, byte 6: not UTF-8 (0xe9). Re-encode the file."),
     ("a.tsv", b"\xef\xbb\xbfa\xff\n", "FILE, line 1, byte 2: not UTF-8 (0xff). Re-encode the file."),
-    ("a.xlsx", "a", "FILE: cannot tell the format by the name. Pass --file_format=tsv, csv or jsonl."),
+    ("a.xlsx", "a", "FILE: the ending of the name is of no known format. Pass --file_format=tsv, csv or jsonl."),
     ("a.jsonl", '{"a": 1}\n{"a": 2,}\n', "FILE, line 2, column 9: not JSON "),
     ("a.jsonl", '{"a": 1}\n\n{"a": 2}\n', "FILE, line 2, column 1: not JSON (Expecting value). "),
-    ("a.jsonl", "[1]\n", "FILE, line 1: no JSON object. "),
+    ("a.jsonl", "[1]\n", "FILE, line 1: not a JSON object. "),
 ])
 def test_mistakes_of_a_file_are_told_by_line(write, name, content, message):
     assert error(write(name, content)).startswith(message)
@@ -130,7 +130,7 @@ def test_a_stray_quote_is_told_where_its_field_begins(write, content, place):
 @pytest.mark.parametrize(("content", "message"), [
     ("t\tl\na\t1\n \t0\n", "FILE, line 3, column 1 ('t'): empty text. Fill it in or remove the line."),
     ("u\tl\na\t1\n", "FILE, line 1: no column 't'. It has 'u', 'l'."),
-    ("t\tt\na\t1\n", "FILE, line 1: 2 columns are named 't'. Name the column by its number."),
+    ("t\tt\na\t1\n", "FILE, line 1: 2 columns are named 't'. Give the column by its number."),
 ])
 def test_mistakes_of_a_column(write, content, message):
     assert error(write("a.tsv", content), use=lambda table: table.texts("t")) == message
@@ -146,9 +146,9 @@ def test_no_such_number_and_no_name_without_header(write):
 @pytest.mark.parametrize(("line", "message"), [
     ('{"u": "a"}', "FILE, line 2: no key 't'. It has 'u'."),
     ('{"t": ""}', "FILE, line 2, key 't': empty text. "),
-    ('{"t": null}', "FILE, line 2, key 't': a text or number is wanted, not null."),
-    ('{"t": ["a"]}', "FILE, line 2, key 't': a text or number is wanted, not [\"a\"]."),
-    ('{"t": 3}', "FILE, line 2, key 't': 3 is no text. Put it in quotes."),
+    ('{"t": null}', "FILE, line 2, key 't': expected a text or a number, not null."),
+    ('{"t": ["a"]}', "FILE, line 2, key 't': expected a text or a number, not [\"a\"]."),
+    ('{"t": 3}', "FILE, line 2, key 't': 3 is not a text. Put it in quotes."),
 ])
 def test_mistakes_of_a_key(write, line, message):
     assert error(write("a.jsonl", f'{{"t": "fine"}}\n{line}\n'), use=lambda table: table.texts("t")).startswith(message)

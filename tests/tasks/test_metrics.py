@@ -1,4 +1,4 @@
-"""GLUE's figures against values worked out by hand; no crash and no warning where a figure is undefined."""
+"""GLUE's metrics against values worked out by hand; no crash and no warning where a metric is undefined."""
 
 import warnings
 
@@ -18,7 +18,7 @@ GUESSES = np.array([1, 1, 1, 1, 0, 0, 0, 0], np.int32)
     ("macro_f1", (6 / 9 + 4 / 7) / 2),
     ("matthews", (3 * 2 - 1 * 2) / np.sqrt(4 * 5 * 3 * 4)),
 ])
-def test_classification_figures(name, expected):
+def test_classification_metrics(name, expected):
     assert metrics.BY_NAME[name](TRUTHS, GUESSES) == pytest.approx(expected, abs=1e-12)
 
 
@@ -31,7 +31,7 @@ def test_correlations():
 @pytest.mark.parametrize("name", metrics.BY_NAME)
 @pytest.mark.parametrize("guesses", [[0, 0, 0], [1, 1, 1]])
 @pytest.mark.parametrize("truths", [[0, 0, 1], [1, 1, 1], [0, 0, 0]])
-def test_constant_predictions_give_a_figure_and_no_warning(name, truths, guesses):
+def test_constant_predictions_give_a_value_and_no_warning(name, truths, guesses):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         value = metrics.BY_NAME[name](np.array(truths), np.array(guesses))

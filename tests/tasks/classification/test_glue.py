@@ -1,14 +1,13 @@
-"""The table of data sets: whole, and its submission files as GLUE takes them."""
+"""The table of data sets: complete, with labels and file names as released."""
 
-import numpy as np
 import pytest
 
 from tasks import metrics
-from tasks.classification.glue import GLUE, submission
+from tasks.classification.glue import GLUE
 
 
 @pytest.mark.parametrize("name", GLUE)
-def test_an_entry_names_known_figures_and_its_own_splits(name):
+def test_an_entry_names_known_metrics_and_its_own_splits(name):
     data_set = GLUE[name]
     assert set(data_set.metrics) <= set(metrics.BY_NAME)
     assert set(data_set.submissions) <= set(data_set.test)
@@ -25,11 +24,3 @@ def test_submission_files_have_glue_s_names():
 def test_label_orders_are_the_release_s():
     assert GLUE["mnli"].labels == GLUE["xnli"].labels == GLUE["ax"].labels == ("contradiction", "entailment", "neutral")
     assert GLUE["cola"].labels == GLUE["mrpc"].labels == ("0", "1")
-
-
-def test_submission_has_words_for_labels_and_brings_scores_into_range():
-    assert submission(("entailment", "not_entailment"), np.array([1, 0])) == (
-        "index\tprediction\n0\tnot_entailment\n1\tentailment\n")
-    assert submission(None, np.array([-0.5, 2.34567, 9], np.float32), (0, 5)) == (
-        "index\tprediction\n0\t0.000\n1\t2.346\n2\t5.000\n")
-    assert submission(None, np.array([-0.5]), None) == "index\tprediction\n0\t-0.500\n"

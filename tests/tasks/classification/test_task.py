@@ -1,4 +1,4 @@
-"""Classification and regression: files in GLUE's own layouts, the user's own, figures, outputs, mistakes."""
+"""Classification and regression: files in GLUE's own layouts, the user's own, metrics, outputs, mistakes."""
 
 import dataclasses
 import json
@@ -10,6 +10,7 @@ from foundation.errors import BertError
 from modeling.config import BertConfig
 from tasks.classification.files import ClassificationSettings, Example
 from tasks.classification.task import ClassificationTask
+from tasks.task import Predicted
 from tests.conftest import TINY_CONFIG
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -92,6 +93,10 @@ def custom(folder, contents, **settings):
     return make(**{"task_name": "custom", "text_a_column": "t", "label_column": "l", **given, **settings})
 
 
+def predicted(examples, logits):
+    return Predicted(examples, None, {"logits": np.asarray(logits)}, None)
+
+
 def error(action, *arguments):
     with pytest.raises(BertError) as raised:
         action(*arguments)
@@ -106,7 +111,7 @@ def test_official_layouts_are_read(name, tmp_path, capsys):
     assert splits == list(expected)
     assert {split: tuple(task.read(split)[0]) for split in splits} == expected
     assert "labels of a test set" not in capsys.readouterr().out
-    in_root = write(tmp_path / "root" / task.data_set.folder, contents).removesuffix(task.data_set.folder)
+    in_root = write(tmp_path / "root" / task.data.data_set.folder, contents).removesuffix(task.data.data_set.folder)
     root = make(task_name=name.lower(), data_dir=in_root)
     assert all(root.read(split) == task.read(split) for split in splits)
 
@@ -114,8 +119,8 @@ def test_official_layouts_are_read(name, tmp_path, capsys):
 def test_names_of_tasks_in_any_spelling(tmp_path):
     for name in ("STS-B", "stsb", "Sts_B"):
         assert make(task_name=name).name == "sts-b"
-    assert error(lambda: make(task_name="mlni")).startswith("'mlni' is no task. Pass --task_name: cola, sst-2, mrpc,")
-    assert error(make).startswith("No task is named, and --output_dir holds no finished run. Pass --task_name")
+    assert error(lambda: make(task_name="mlni")).startswith("'mlni' is not a task. Pass --task_name: cola, sst-2, mrpc,")
+    assert error(make).startswith("No task given, and --output_dir holds no finished run. Pass --task_name")
 
 
 def test_what_chooses_a_checkpoint_is_the_paper_s_figure():
@@ -136,7 +141,7 @@ def test_mismatched_mnli_is_optional_and_its_absence_said(tmp_path, capsys):
     contents = {name: text for name, text in OFFICIAL["MNLI"][0].items() if name != "dev_mismatched.tsv"}
     task = make(task_name="mnli", data_dir=write(tmp_path, contents))
     assert task.dev_splits == ("dev_matched",) and task.test_splits == ("test_matched",)
-    assert "dev_mismatched.tsv left out" in capsys.readouterr().out
+    assert "dev_mismatched.tsv not found; left out" in capsys.readouterr().out
 
 
 def test_a_file_given_by_flag_takes_the_place_of_the_task_s(tmp_path):
@@ -154,7 +159,7 @@ def test_own_files_in_three_formats(name, tmp_path, capsys):
                "train.jsonl": '{"t":"one","u":"two","l":"no"}\n{"t":"three","u":"four","l":"yes"}\n'}[name]
     task = custom(tmp_path, {name: content}, text_b_column="u")
     assert task.read("train") == [Example("one", "two", 0), Example("three", "four", 1)]
-    assert task.labels == ("no", "yes")
+    assert task.data.labels == ("no", "yes")
     assert capsys.readouterr().out.count("Labels found in") == 1
 
 
@@ -165,57 +170,57 @@ def test_own_files_without_header_by_number(tmp_path):
 
 def test_labels_by_flag_keep_their_order(tmp_path):
     task = custom(tmp_path, {"train.tsv": "t\tl\none\tyes\n"}, labels=["yes", "no"])
-    assert task.read("train")[0].label == 0 and task.describe()["labels"] == ["yes", "no"]
+    assert task.read("train")[0].label == 0 and task.describe({})["labels"] == ["yes", "no"]
 
 
 def test_own_regression(tmp_path):
     task = custom(tmp_path, {"train.tsv": "t\tl\none\t-2.5\ntwo\t1e3\n"}, regression=True)
     assert [example.label for example in task.read("train")] == [-2.5, 1000]
-    assert task.labels is None and task.metric == "spearman"
+    assert task.data.labels is None and task.metric == "spearman"
 
 
 def test_what_is_described_predicts_without_the_training_data(tmp_path):
     task = custom(tmp_path, {"train.csv": "t,l\none,b\ntwo,a\n", "test.csv": "t\nthree\n"}, max_seq_length=20)
-    described = json.loads(json.dumps(task.describe()))
+    described = json.loads(json.dumps(task.describe({})))
     assert described["max_seq_length"] == 20
     later = ClassificationSettings(**described)
     later = ClassificationTask(dataclasses.replace(later, test_file=str(tmp_path / "test.csv")))
-    assert later.labels == task.labels == ("a", "b")
+    assert later.data.labels == task.data.labels == ("a", "b")
     assert later.read("test") == [Example("three", None, None)]
 
 
 @pytest.mark.parametrize(("contents", "split", "settings", "message"), [
     ({"train.tsv": "t\tl\na\t0\nb\t1\n", "dev.tsv": "t\tl\na\t0\nb\tmaybe\n"}, "dev", {},
-     "dev.tsv, line 3, column 2 ('l'): 'maybe' is no label of custom. Known: 0, 1."),
+     "dev.tsv, line 3, column 2 ('l'): 'maybe' is not a label of custom. Labels: 0, 1."),
     ({"train.tsv": "t\tl\na\t0\nb\t\nc\t1\n"}, "train", {},
-     "train.tsv, line 3, column 2 ('l'): '' is no label of custom. Known: 0, 1."),
+     "train.tsv, line 3, column 2 ('l'): '' is not a label of custom. Labels: 0, 1."),
     ({"train.tsv": "t\tl\na\t0\nb\tx\n"}, "train", {"regression": True},
-     "train.tsv, line 3, column 2 ('l'): 'x' is no number, as a score must be."),
+     "train.tsv, line 3, column 2 ('l'): 'x' is not a number; a score must be one."),
     ({"train.tsv": "t\tl\na\t0\nb\tnan\n"}, "train", {"regression": True},
-     "train.tsv, line 3, column 2 ('l'): 'nan' is no number, as a score must be."),
+     "train.tsv, line 3, column 2 ('l'): 'nan' is not a number; a score must be one."),
     ({"train.tsv": "t\tl\n \t0\nb\t1\n"}, "train", {},
      "train.tsv, line 2, column 1 ('t'): empty text. Fill it in or remove the line."),
     ({"train.tsv": "t\tl\na\t0\nb\t0\n"}, "train", {},
-     "train.tsv, line 2, column 2 ('l') and on: at least two different labels are wanted, not '0'."),
+     "train.tsv, line 2, column 2 ('l') and below: needs at least two labels, all different, not '0'."),
     ({"train.tsv": "t\tl\n" + "".join(f"a\t{n}\n" for n in range(60))}, "train", {},
      "train.tsv, line 2, column 2 ('l'): 60 different labels in 60 rows. Is it the label column? "
-     "For numbers pass --regression; else name the --labels."),
+     "For numbers pass --regression; otherwise list the --labels."),
     ({"train.tsv": "t\tl\na\t0\n"}, "train", {"text_a_column": None, "labels": ["0", "1"]},
-     "train.tsv: which column is it? Pass --text_a_column; there are 't', 'l'."),
+     "train.tsv: no --text_a_column given. The file has 't', 'l'."),
     ({"train.tsv": "t\tl\na\t0\n"}, "train", {"label_column": None, "labels": ["0", "1"]},
-     "train.tsv: which column is it? Pass --label_column; there are 't', 'l'."),
+     "train.tsv: no --label_column given. The file has 't', 'l'."),
     ({"train.jsonl": '{"t": "a"}\n'}, "train", {"labels": ["0", "1"]},
-     "train.jsonl, line 1: no column 'l'. It has 't'. Name it by --label_column."),
+     "train.jsonl, line 1: no column 'l'. It has 't'. Pass --label_column."),
     ({"train.jsonl": '{"t": "a", "l": 0}\n{"t": "a"}\n'}, "train", {"labels": ["0", "1"]},
      "train.jsonl, line 2: no key 'l'. It has 't'."),
     ({"train.tsv": "t\tl\na\t0\n"}, "train", {"labels": ["0", "1"], "text_b_column": "u"},
-     "train.tsv, line 1: no column 'u'. It has 't', 'l'. Name it by --text_b_column."),
+     "train.tsv, line 1: no column 'u'. It has 't', 'l'. Pass --text_b_column."),
     ({"train.tsv": "t\tl\na\t0\n"}, "train", {"labels": ["0", "0"]},
-     "--labels: at least two different labels are wanted, not '0', '0'."),
-    ({"train.tsv": "t\tl\na\t0\n"}, "dev", {}, "The dev set is asked for and not named. Pass --dev_file."),
+     "--labels: needs at least two labels, all different, not '0', '0'."),
+    ({"train.tsv": "t\tl\na\t0\n"}, "dev", {}, "No dev file given. Pass --dev_file."),
     ({"train.tsv": ""}, "train", {}, "train.tsv: empty."),
     ({"dev.tsv": "t\tl\na\t0\n"}, "dev", {},
-     "The labels are not known. Pass --labels=no,yes, or the --train_file that has them."),
+     "The labels are unknown. Pass them as --labels=no,yes, or pass the --train_file that has them."),
 ])
 def test_mistakes_are_told(contents, split, settings, message, tmp_path):
     task = custom(tmp_path, contents, **settings)
@@ -224,27 +229,28 @@ def test_mistakes_are_told(contents, split, settings, message, tmp_path):
 
 def test_files_that_are_not_there(tmp_path):
     assert error(make(task_name="rte", data_dir=str(tmp_path)).files, "train") == (
-        f"{tmp_path}: neither train.tsv nor RTE/train.tsv is there (--data_dir, --train_file).")
-    assert error(make(task_name="rte").files, "test") == "rte: where is test.tsv? Pass --data_dir or --test_file."
+        f"{tmp_path}: holds no train.tsv or RTE/train.tsv (--data_dir). Name the file by --train_file.")
+    assert error(make(task_name="rte").files, "test") == (
+        "No test file given. Pass --test_file, or --data_dir, a folder with test.tsv or RTE/test.tsv.")
     assert error(make(task_name="rte", train_file="/none.tsv").files, "train") == (
         "/none.tsv: no such file (--train_file).")
     assert error(make(task_name="ax", data_dir=str(tmp_path)).files, "train") == (
         "ax has no train set. Train mnli, and predict ax with --output_dir of that run; or pass --train_file.")
     task = make(task_name="xnli", data_dir=write(tmp_path, OFFICIAL["XNLI"][0]), language="fr")
-    assert error(task.read, "dev").endswith("no line is of language 'fr' (--language). There are: de, zh.")
+    assert error(task.read, "dev").endswith("no line has language 'fr' (--language). The file has de, zh.")
 
 
 def test_flags_that_do_not_go_together():
     assert error(lambda: make(task_name="rte", regression=True)) == (
         "--regression: rte has labels. Leave the flag out, or use --task_name=custom.")
     assert error(lambda: make(task_name="custom", regression=True, labels=["a", "b"])) == (
-        "--regression predicts a number and has no --labels. Leave one of the two out.")
+        "--regression predicts a number and takes no --labels. Leave one of the two out.")
 
 
 def test_labels_in_a_test_set_are_not_looked_at_and_that_is_said(tmp_path, capsys):
     task = custom(tmp_path, {"test.tsv": "l\tt\nwhat is this\tone\n"}, labels=["0", "1"])
     assert task.read("test") == [Example("one", None, None)]
-    assert f"{tmp_path}/test.tsv, line 2, column 1 ('l'): labels of a test set are not looked at." in (
+    assert f"{tmp_path}/test.tsv, line 2, column 1 ('l'): labels of a test set are not read." in (
         capsys.readouterr().out)
     rows = {"test.tsv": "1\tone\n"}
     task = custom(tmp_path, rows, labels=["0", "1"], header=False, text_a_column="2", label_column="1")
@@ -256,14 +262,14 @@ def test_a_test_set_in_another_layout_is_told(tmp_path):
     layout = OFFICIAL["cola"][0]
     task = make(task_name="cola", data_dir=write(tmp_path, {**layout, "test.tsv": layout["train.tsv"] * 2}))
     assert error(task.read, "test") == (
-        f"{tmp_path}/test.tsv, line 1: no column 'sentence'. The file seems to be laid out as the training set, with "
+        f"{tmp_path}/test.tsv, line 1: no column 'sentence'. The file seems to be laid out like the training set, with "
         "labels; a test set has none. To score it, pass it as --dev_file.")
     task = custom(tmp_path, {"test.tsv": "one\n"}, header=False, text_a_column="2", label_column="1")
     assert error(task.read, "test").startswith(
         f"{tmp_path}/test.tsv, line 1: no column '2', it has column 1. Without a header, columns are counted as in the")
     task = custom(tmp_path, {"test.tsv": "u\tl\none\t0\n"}, labels=["0", "1"])
     assert error(task.read, "test") == (
-        f"{tmp_path}/test.tsv, line 1: no column 't'. It has 'u', 'l'. Name it by --text_a_column.")
+        f"{tmp_path}/test.tsv, line 1: no column 't'. It has 'u', 'l'. Pass --text_a_column.")
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +299,7 @@ def test_fingerprint_follows_length_labels_and_columns():
 @pytest.mark.parametrize(("name", "num_labels"), [("mnli", 3), ("sts-b", 1)])
 def test_model_gives_scores_of_the_right_shape(name, num_labels):
     batch = {key: np.ones((2, 8), np.int32) for key in ("input_ids", "input_mask", "segment_ids")}
-    model = make(task_name=name).model(BertConfig(**TINY_CONFIG), "float32", False)
+    model = make(task_name=name).network().model(BertConfig(**TINY_CONFIG), "float32", False)
     assert model(batch)["logits"].shape == (2, num_labels)
 
 
@@ -302,37 +308,38 @@ def test_losses_are_cross_entropy_and_squared_error():
     batch = {"label_ids": np.array([1, 0], np.int32), "is_real_example": np.array([1, 0], np.int32)}
     task = make(task_name="mnli")
     expected = [-np.log(np.exp(row[label]) / np.exp(row).sum()) for row, label in zip(logits, [1, 0])]
-    np.testing.assert_allclose(task.losses({"logits": logits}, batch), expected, rtol=1e-6)
-    assert np.asarray(task.weights(batch)).tolist() == [1.0, 0.0]
+    network = task.network()
+    np.testing.assert_allclose(network.losses({"logits": logits}, batch), expected, rtol=1e-6)
+    assert np.asarray(network.term_weights(batch)).tolist() == [1.0, 0.0]
     scored = {"label_ids": np.array([2.5, 1.0], np.float32)}
-    assert np.asarray(make(task_name="sts-b").losses({"logits": logits[:, :1]}, scored)).tolist() == [2.25, 1.0]
+    assert np.asarray(make(task_name="sts-b").network().losses({"logits": logits[:, :1]}, scored)).tolist() == [2.25, 1.0]
 
 
-def test_figures_of_a_classification(tmp_path):
+def test_metrics_of_a_classification(tmp_path):
     task = make(task_name="mrpc")
     examples = [Example("a", "b", label) for label in (1, 1, 0, 0)]
     logits = np.array([[0, 1], [2, 0], [1, 0], [0, 3]], np.float32)
-    figures = task.score("dev", examples, None, {"logits": logits})
+    metrics = task.score("dev", predicted(examples, logits))
     losses = np.log1p(np.exp([-1, 2, -1, 3])).mean()
-    assert figures == pytest.approx({"eval_accuracy": 0.5, "eval_loss": losses, "loss": losses, "f1": 0.5}, rel=1e-6)
-    assert task.metric in figures
+    assert metrics == pytest.approx({"eval_accuracy": 0.5, "eval_loss": losses, "loss": losses, "f1": 0.5}, rel=1e-6)
+    assert task.metric in metrics
 
 
-def test_figures_of_a_regression_and_of_one_s_own_labels():
+def test_metrics_of_a_regression_and_of_one_s_own_labels():
     examples = [Example("a", "b", score) for score in (1.0, 2.0, 4.0)]
-    figures = make(task_name="sts-b").score("dev", examples, None, {"logits": np.array([[1.0], [3.0], [4.0]])})
-    assert figures["eval_loss"] == pytest.approx(1 / 3) and figures["spearman"] == pytest.approx(1)
-    assert sorted(figures) == ["eval_loss", "loss", "pearson", "spearman"]
+    metrics = make(task_name="sts-b").score("dev", predicted(examples, [[1.0], [3.0], [4.0]]))
+    assert metrics["eval_loss"] == pytest.approx(1 / 3) and metrics["spearman"] == pytest.approx(1)
+    assert sorted(metrics) == ["eval_loss", "loss", "pearson", "spearman"]
     examples = [Example("a", None, label) for label in (0, 1, 2)]
     task = make(task_name="custom", labels=["x", "y", "z"])
-    figures = task.score("dev", examples, None, {"logits": np.eye(3)})
-    assert figures["eval_accuracy"] == figures["macro_f1"] == figures["matthews"] == 1
+    metrics = task.score("dev", predicted(examples, np.eye(3)))
+    assert metrics["eval_accuracy"] == metrics["macro_f1"] == metrics["matthews"] == 1
 
 
 def test_prediction_files_of_the_release_and_of_glue(tmp_path):
     task = make(task_name="mnli")
     logits = np.log(np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]], np.float32))
-    paths = task.write("test_matched", [None] * 2, None, {"logits": logits}, str(tmp_path))
+    paths = task.write("test_matched", predicted([None] * 2, logits), str(tmp_path), {})
     assert [path.removeprefix(f"{tmp_path}/") for path in paths] == ["test_results.tsv", "MNLI-m.tsv"]
     rows = [list(map(float, line.split("\t"))) for line in (tmp_path / "test_results.tsv").read_text().splitlines()]
     np.testing.assert_allclose(rows, np.exp(logits), rtol=1e-6)
@@ -342,10 +349,10 @@ def test_prediction_files_of_the_release_and_of_glue(tmp_path):
 def test_second_test_split_and_own_tasks_have_files_of_their_own(tmp_path):
     data = write(tmp_path, {"test_matched.tsv": "", "test_mismatched.tsv": ""})
     paths = make(task_name="mnli", data_dir=data).write(
-        "test_mismatched", [None], None, {"logits": np.eye(3)[:1]}, str(tmp_path))
+        "test_mismatched", predicted([None], np.eye(3)[:1]), str(tmp_path), {})
     assert [path.removeprefix(f"{tmp_path}/") for path in paths] == ["test_mismatched_results.tsv", "MNLI-mm.tsv"]
     paths = make(task_name="custom", regression=True, test_file="x.tsv").write(
-        "test", [None], None, {"logits": np.array([[7.25]])}, str(tmp_path))
+        "test", predicted([None], [[7.25]]), str(tmp_path), {})
     assert [path.removeprefix(f"{tmp_path}/") for path in paths] == ["test_results.tsv", "predictions.tsv"]
     assert (tmp_path / "test_results.tsv").read_text() == "7.25\n"
     assert (tmp_path / "predictions.tsv").read_text() == "index\tprediction\n0\t7.250\n"

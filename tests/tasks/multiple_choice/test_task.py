@@ -8,7 +8,9 @@ import tensorflow as tf
 from scipy import special
 
 from foundation.errors import BertError
-from tasks.multiple_choice.task import MultipleChoiceSettings, MultipleChoiceTask, Question
+from tasks.multiple_choice.files import MultipleChoiceSettings, Question
+from tasks.multiple_choice.task import MultipleChoiceTask
+from tasks.task import Predicted
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -85,32 +87,34 @@ def test_accuracy_and_loss(task, tokenizer):
     examples = of_swag.read("dev")
     features = of_swag.features(examples, tokenizer, True)
     logits = np.array([[0, 0, 1, 0], [0, 0, 0, 1]], np.float32)
-    figures = of_swag.score("dev", examples, features, {"logits": logits})
+    metrics = of_swag.score("dev", Predicted(examples, features, {"logits": logits}, tokenizer))
     expected = np.log(np.e + 3) - np.array([1, 0])
-    assert figures == {"accuracy": 0.5, "loss": pytest.approx(expected.mean())}
+    assert metrics == {"accuracy": 0.5, "loss": pytest.approx(expected.mean())}
     batch = {"label_ids": tf.constant([2, 0]), "is_real_example": tf.constant([1, 0])}
-    assert of_swag.losses({"logits": logits}, batch).numpy() == pytest.approx(expected)
-    assert of_swag.weights(batch).numpy().tolist() == [1, 0]
+    network = of_swag.network()
+    assert network.losses({"logits": logits}, batch).numpy() == pytest.approx(expected)
+    assert network.term_weights(batch).numpy().tolist() == [1, 0]
 
 
 def test_probabilities_and_chosen_labels_are_written(task, tmp_path):
     of_custom = task("right,p,q,x,y\nX,a,b,c,d\nX,a,b,c,d\n", **CUSTOM)
     logits = np.array([[0, 2], [1, -1]], np.float32)
-    paths = of_custom.write("test", of_custom.read("test"), None, {"logits": logits}, str(tmp_path))
+    predicted = Predicted(of_custom.read("test"), None, {"logits": logits}, None)
+    paths = of_custom.write("test", predicted, str(tmp_path), {})
     assert paths == [f"{tmp_path}/test_results.tsv", f"{tmp_path}/predictions.tsv"]
     np.testing.assert_allclose(np.loadtxt(paths[0]), special.softmax(logits, axis=-1), rtol=1e-6)
     assert (tmp_path / "predictions.tsv").read_text() == "index\tprediction\n0\tY\n1\tX\n"
 
 
 def test_a_later_command_knows_the_columns(task):
-    described = json.loads(json.dumps(task(CODAH, "dev.tsv", task_name="codah").describe()))
+    described = json.loads(json.dumps(task(CODAH, "dev.tsv", task_name="codah").describe({})))
     assert described["task_name"] == "codah"
     again = task(CODAH, "dev.tsv", **described)
-    assert again.describe() == described and again.read("dev")[0].label == 3
+    assert again.describe({}) == described and again.read("dev")[0].label == 3
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    (SWAG.replace("f,2", "f,4"), ", line 2, column 12 ('label'): '4' is the label of no choice. Known: 0, 1, 2, 3."),
+    (SWAG.replace("f,2", "f,4"), ", line 2, column 12 ('label'): '4' is not the label of a choice. Labels: 0, 1, 2, 3."),
     (SWAG.replace(",e,f,0", ",,f,0"), ", line 3, column 10 ('ending2'): empty text. Fill it in or remove the line."),
     (SWAG.replace("x,a,,", "x,a,"), ", line 3: 11 columns where the header has 12. "
      "Look for a separator or line end inside a text, or one that is missing."),
@@ -125,24 +129,26 @@ def test_a_label_column_is_asked_for_only_where_labels_are_read(task):
     of_custom = task("right,p,q,x,y\nX,a,b,c,d\n", **{**CUSTOM, "label_column": None})
     assert len(of_custom.read("test")) == 1
     assert error(of_custom.read, "dev").endswith(
-        ": which column has the label? Pass --label_column: 'right', 'p', 'q', 'x', 'y'.")
+        ": no --label_column given. The file has 'right', 'p', 'q', 'x', 'y'.")
 
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"task_name": "race"},
-     "'race' is no task. Pass --task_name: swag, codah, custom, the last for files of your own."),
-    ({"task_name": None}, "No task is named. Pass --task_name: swag, codah, custom, the last for files of your own."),
-    ({"prompt_columns": None}, "Which column has the prompt? Pass --prompt_columns, one or more."),
-    ({"choice_columns": ["x"]}, "Which columns have the choices? Pass at least two by --choice_columns."),
-    ({"labels": ["X"]}, "--labels: one for each of the 2 choices is wanted, all different, not 'X'.")])
+     "'race' is not a task. Pass --task_name: swag, codah, or custom for your own files."),
+    ({"task_name": None}, "No task given, and --output_dir holds no finished run. "
+     "Pass --task_name: swag, codah, or custom for your own files."),
+    ({"prompt_columns": None}, "No prompt given. Pass --prompt_columns, one or more."),
+    ({"choice_columns": ["x"]}, "Not enough choices given. Pass at least two --choice_columns."),
+    ({"labels": ["X"]}, "--labels: needs one label for each of the 2 choices, all different, not 'X'.")])
 def test_settings_that_do_not_go_together(changes, message):
     assert error(MultipleChoiceTask, MultipleChoiceSettings(**{**CUSTOM, **changes})) == message
 
 
 def test_missing_files_are_named_by_flag(tmp_path):
     custom = MultipleChoiceTask(MultipleChoiceSettings(**CUSTOM))
-    assert error(custom.files, "dev") == "The dev set is asked for and not named. Pass --dev_file."
-    swag = MultipleChoiceTask(MultipleChoiceSettings("swag"))
-    assert error(swag.files, "dev") == "swag: where is val.csv? Pass --data_dir or --dev_file."
-    swag = MultipleChoiceTask(MultipleChoiceSettings("swag", str(tmp_path)))
-    assert error(swag.files, "train") == f"{tmp_path}/train.csv: no such file (--train_file, --data_dir)."
+    assert error(custom.files, "dev") == "No dev file given. Pass --dev_file."
+    swag = MultipleChoiceTask(MultipleChoiceSettings(task_name="swag"))
+    assert error(swag.files, "dev") == "No dev file given. Pass --dev_file, or --data_dir, a folder with val.csv."
+    swag = MultipleChoiceTask(MultipleChoiceSettings(task_name="swag", data_dir=str(tmp_path)))
+    assert error(swag.files, "train") == (
+        f"{tmp_path}: holds no train.csv (--data_dir). Name the file by --train_file.")

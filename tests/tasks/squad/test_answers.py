@@ -8,9 +8,8 @@ import pytest
 from tasks.squad import answers as squad_answers
 from tasks.squad import features as squad_features
 from tasks.squad import files as squad_files
-from tasks.squad.answers import Answers, AnswerSettings
-from tasks.squad.features import WindowSettings
-from tasks.squad.files import Paragraph, Question
+from tasks.squad.answers import Answers
+from tasks.squad.files import Paragraph, Question, SquadSettings
 from tests.tasks.squad import golden as squad_golden
 
 
@@ -18,14 +17,14 @@ from tests.tasks.squad import golden as squad_golden
 def recorded(golden):
     """Questions, their features and the recorded logits."""
     questions = squad_files.read(squad_golden.QUESTIONS)
-    features = squad_features.make_features(questions, squad_golden.tokenizer(), WindowSettings(128, 48, 32), False)
+    features = squad_features.make_features(questions, squad_golden.tokenizer(), SquadSettings(max_seq_length=128, doc_stride=48, max_query_length=32), False)
     with np.load(golden / "squad" / "logits_eval_128_48.npz") as logits:
         return questions, features, {"start_logits": logits["start"], "end_logits": logits["end"]}
 
 
 def find(questions, features, outputs, **options):
     return squad_answers.find_answers(
-        questions, features, outputs, squad_golden.tokenizer().vocabulary, True, AnswerSettings(**options))
+        questions, features, outputs, squad_golden.tokenizer().vocabulary, True, SquadSettings(**options))
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -50,7 +49,7 @@ def test_final_text_is_the_release_s(case):
 def one(context, start=None, end=None, **options):
     """Answers to a question of one piece, with logits of 0 but at two places of the context's pieces."""
     questions = [Question("q", "what", Paragraph("", context), None, False)]
-    features = squad_features.make_features(questions, squad_golden.tokenizer(), WindowSettings(), False)
+    features = squad_features.make_features(questions, squad_golden.tokenizer(), SquadSettings(), False)
     logits = np.zeros((2, len(features), 40), np.float32)
     if start is not None:
         logits[0, :, 3 + start], logits[1, :, 3 + end] = 5, 4

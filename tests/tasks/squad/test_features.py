@@ -12,8 +12,7 @@ from foundation.errors import BertError
 from inputs.features import Features
 from tasks.squad import features as squad_features
 from tasks.squad import files as squad_files
-from tasks.squad.features import WindowSettings
-from tasks.squad.files import Paragraph, Question
+from tasks.squad.files import Paragraph, Question, SquadSettings
 from tests.tasks.squad import golden as squad_golden
 
 TRAIN, EVAL, LONG = "train_128_48", "eval_128_48", "train_384_128"
@@ -28,7 +27,7 @@ def made_as(recorded, training):
     questions = squad_files.read(squad_golden.QUESTIONS)
     if recorded["is_training"]:
         questions, _ = squad_files.trainable(questions, True, squad_golden.QUESTIONS)
-    windows = WindowSettings(recorded["max_seq_length"], recorded["doc_stride"], recorded["max_query_length"])
+    windows = SquadSettings(**{name: recorded[name] for name in ("max_seq_length", "doc_stride", "max_query_length")})
     return questions, squad_features.make_features(questions, squad_golden.tokenizer(), windows, training)
 
 
@@ -96,14 +95,14 @@ def ask(context, text="what is it ?", answers=(("the", 0),), is_impossible=False
 def test_empty_context_has_no_window():
     questions = [ask(""), ask("the duties"), ask(" \n ")]
     for some in (questions, [questions[0]], []):
-        features = squad_features.make_features(some, squad_golden.tokenizer(), WindowSettings(), training=False)
+        features = squad_features.make_features(some, squad_golden.tokenizer(), SquadSettings(), training=False)
         assert len(features) == sum(each.paragraph.context == "the duties" for each in some)
         assert set(features.tokens) == {"input_ids", "segment_ids", "token_starts", "token_ends", "is_max_context"}
 
 
 def test_window_without_the_answer_points_to_cls():
     context = "the duties of the senate of the house of the country"
-    windows = WindowSettings(max_seq_length=10, doc_stride=3, max_query_length=2)
+    windows = SquadSettings(max_seq_length=10, doc_stride=3, max_query_length=2)
     answer = ("senate of the house", context.index("senate"))
     features = squad_features.make_features([ask(context, answers=(answer,))], squad_golden.tokenizer(), windows, True)
     # "senate" is piece 4; five pieces of context, from 0, 3 and 6 on, stand after [CLS], 2 of the question and [SEP].
@@ -115,7 +114,7 @@ def test_answer_is_narrowed_to_its_own_pieces():
     context = "(of-the-senate) duties"
     features = squad_features.make_features(
         [ask(context, answers=(("the", 4),)), ask(context, answers=(("of-the", 1),))],
-        squad_golden.tokenizer(), WindowSettings(), True)
+        squad_golden.tokenizer(), SquadSettings(), True)
     pieces = [squad_golden.tokenizer().vocabulary.tokens_of(row) for row in rows(features, "input_ids")]
     begins, ends = features.values["start_positions"], features.values["end_positions"]
     assert [row[begin : end + 1] for row, begin, end in zip(pieces, begins, ends, strict=True)] == [
@@ -125,7 +124,8 @@ def test_answer_is_narrowed_to_its_own_pieces():
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 60), st.integers(1, 12), st.integers(1, 20))
 def test_each_piece_is_in_the_best_of_its_windows(length, room, stride):
-    windows = squad_features._cut(np.array([length, 7]), np.array([3, 3]), WindowSettings(room + 6, stride, 3))
+    windows = squad_features._cut(np.array([length, 7]), np.array([3, 3]), SquadSettings(
+        max_seq_length=room + 6, doc_stride=stride, max_query_length=3))
     spans = [(int(first), int(size)) for question, first, size in
              zip(windows.question, windows.start, windows.length, strict=True) if question == 0]
     flags = np.split(squad_features._is_max_context(windows), np.cumsum(windows.length)[:-1])
@@ -140,9 +140,9 @@ def test_each_piece_is_in_the_best_of_its_windows(length, room, stride):
 @pytest.mark.parametrize(("values", "message"), [
     ((64, 16, 64), "--max_seq_length=64 leaves no room for a context after --max_query_length=64"),
     ((67, 16, 64), "--max_seq_length=67 leaves no room"),
-    ((67, 16, 0), "--max_query_length=0"),
-    ((128, 0, 64), "--doc_stride=0: a window must begin at least 1 piece after the last"),
+    ((67, 16, 0), "--max_query_length=0: must be at least 1"),
+    ((128, 0, 64), "--doc_stride=0: must be at least 1"),
 ])
-def test_windows_that_cannot_be_are_named(values, message):
+def test_impossible_windows_are_refused(values, message):
     with pytest.raises(BertError, match=message):
-        WindowSettings(*values)
+        SquadSettings(**dict(zip(("max_seq_length", "doc_stride", "max_query_length"), values)))

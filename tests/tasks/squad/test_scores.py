@@ -33,14 +33,14 @@ def test_a_pair_is_scored(predicted, answer, exact, f1):
 
 
 def test_the_best_right_answer_counts():
-    figures = squad_scores.score(["old senate", "x"], [["house", "the senate", "senate old"], ["y"]])
-    assert figures == pytest.approx({"exact_match": 0.0, "f1": 50.0})
+    metrics = squad_scores.score(["old senate", "x"], [["house", "the senate", "senate old"], ["y"]])
+    assert metrics == pytest.approx({"exact_match": 0.0, "f1": 50.0})
 
 
 def test_no_answer_is_right_where_there_is_none():
-    figures = squad_scores.score_with_negatives(
+    metrics = squad_scores.score_with_negatives(
         ["senate", "house", "duties", ""], [-3.0, 2.0, -1.0, 5.0], [["senate"], ["old house"], [], []], threshold=0.0)
-    assert figures == pytest.approx({
+    assert metrics == pytest.approx({
         "null_threshold": 0.0, "exact_match": 50.0, "f1": 50.0, "HasAns_exact": 50.0, "HasAns_f1": 50.0,
         "NoAns_exact": 50.0, "NoAns_f1": 50.0,
         # Answering the first alone is right for three of four.

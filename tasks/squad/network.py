@@ -1,0 +1,37 @@
+"""The network of extractive question answering: two scores for each token (paper, section 4.2)."""
+
+from collections.abc import Mapping
+
+import keras
+import tensorflow as tf
+
+from modeling.config import BertConfig
+from modeling.models import QuestionAnsweringModel
+from tasks.network import row_weights
+
+# Added to logits at padding: no probability is left there.
+_NOT_A_TOKEN = -1e9
+
+
+class SquadNetwork:
+    """The model and its loss (`tasks.task.Network`)."""
+
+    def model(self, config: BertConfig, dtype: str, unpad: bool) -> keras.Model:
+        """Returns start_logits and end_logits, float32 [rows, seq]."""
+        return QuestionAnsweringModel(config, unpad=unpad, dtype=dtype)
+
+    def term_weights(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """1 for each real row: float32 [rows]."""
+        return row_weights(batch)
+
+    def losses(self, outputs: Mapping[str, tf.Tensor], batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """Mean of the cross entropies of the first and the last position: float32 [rows].
+
+        The release's softmax includes padding. This one does not, so that a loss does not depend on how far a batch is
+        padded.
+        """
+        bias = _NOT_A_TOKEN * (1.0 - tf.cast(batch["input_mask"], tf.float32))
+        start, end = (tf.nn.sparse_softmax_cross_entropy_with_logits(batch[f"{side}_positions"],
+                                                                     outputs[f"{side}_logits"] + bias)
+                      for side in ("start", "end"))
+        return (start + end) / 2
