@@ -37,7 +37,7 @@ def light(repository, golden, tmp_path):
     def run(**changes):
         (tmp_path / "input.txt").write_text("one\n")
         flags = {"input_file": tmp_path / "input.txt", "output_file": tmp_path / "output.npz",
-                 "init_checkpoint": golden / "model" / "bert_model.ckpt", **changes}
+                 "init_checkpoint": golden / "model" / "bert_model.ckpt", "layers": "-1", **changes}
         code, _, error = run_light(repository / "extract_features.py",
                                    *(f"--{name}={value}" for name, value in flags.items()), cwd=tmp_path)
         assert code == 1 and error.startswith("error: ") and error.count("\n") == 1
