@@ -27,6 +27,6 @@ def test_command_converts_from_another_folder_and_says_what_it_did(repository, g
 def test_wrong_input_is_one_line_and_nothing_is_written(repository, tmp_path):
     done = command(repository, f"--input={tmp_path}/bert_model.ckpt", f"--output={tmp_path}/out", "--format=google")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (f"error: {tmp_path}/bert_model.ckpt: no checkpoint there. Give a prefix as "
-                           f"bert_model.ckpt, a .safetensors or .weights.h5 file, or a folder.\n")
+    assert done.stderr == (f"error: {tmp_path}/bert_model.ckpt: no such checkpoint. Give a folder, or a path "
+                           f"such as bert_model.ckpt, model.weights.h5 or model.safetensors.\n")
     assert not (tmp_path / "out").exists()

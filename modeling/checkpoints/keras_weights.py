@@ -1,28 +1,39 @@
 """Checkpoints in Keras' format: one `model.weights.h5`, which `load_weights` of a model in `modeling.models` takes.
 
-Keras names a dataset by the attributes that lead to it and by the variable's number there; `dataset_of` says so for
-each of the release's names. Each dataset carries the release's name too, so that a file can be read without its model.
+Keras names a dataset by the attributes that lead to a variable and by the variable's number there; `dataset_of` does so
+for each of the release's names. Each dataset also carries the release's name, so a file can be read without its model.
+
+The layout is written here and not by `save_weights` of a model made for the purpose: that needs every variable of the
+model, where a checkpoint may lack the pooler or a head, holds the weights twice in memory, and takes TensorFlow's
+import and seconds of initialisation to convert a file. A test compares the layout with that of Keras' own
+`save_weights` for every model, so a change in Keras is noticed.
 """
 
 import os
 import re
 import tempfile
-
-import h5py
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from foundation import files
 from foundation.errors import BertError
+from modeling.checkpoints import release_folder
+from modeling.checkpoints.format import CheckpointReader, Contents
+from modeling.checkpoints.training_state import training_state_in
+from modeling.head_table import HEADS
+
+if TYPE_CHECKING:
+    import numpy as np
 
 FILE_NAME = "model.weights.h5"
 
-# The release's scopes and the attributes that hold them here, in order.
+# The release's scopes and the attributes that hold them in this project, in order.
 _ATTRIBUTES = (
     (r"^bert/encoder/layer_0/", "bert/encoder/layers/encoder_layer/"),
     (r"^bert/encoder/layer_(\d+)/", r"bert/encoder/layers/encoder_layer_\1/"),
     (r"/attention/self/", "/attention/self_attention/"),
     (r"/output/", "/output_block/"),
     (r"/LayerNorm/", "/norm/"),
-    (r"^(cls/(squad|ner|choice)/)?output_", "head/output_"),
 )
 _NUMBERS = {
     "word_embeddings": 0, "token_type_embeddings": 1, "position_embeddings": 2,
@@ -31,42 +42,32 @@ _NUMBERS = {
 
 
 class Reader:
-    """An open file, as `google.Reader`; a tensor is read when it is asked for.
+    """An open file; see `format.CheckpointReader`. A tensor is read on request.
 
-    Attributes:
-        shapes: dict, the release's names to lists of int.
-        unknown: datasets whose name there nobody wrote down.
+    `unknown` are the datasets without a name that are not of the encoder or the pre-training heads: task heads that
+    Keras' own `save_weights` wrote, which have the same place for all tasks.
+
+    Raises:
+        BertError: not a whole HDF5 file, or no BERT in it.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.shapes, self.unknown, self._datasets = {}, [], {}
         self._file = _open(path)
-        self._file.visititems(self._note)
-        self.unknown = tuple(self.unknown)
+        self._datasets = {name: dataset for dataset, name in _named_datasets(self._file) if name}
+        self.shapes = {name: list(self._file[dataset].shape) for name, dataset in self._datasets.items()}
+        self.unknown = tuple(dataset for dataset, name in _named_datasets(self._file) if not name)
         if not self.shapes:
-            raise BertError(f"{path}: holds no BERT that convert_checkpoint.py, or save_weights of a model here, "
-                            f"wrote. HDF5 files of other programs are not read.")
-
-    def _note(self, dataset, item):
-        if not isinstance(item, h5py.Dataset):
-            return
-        name = item.attrs.get("name") or _NAMES_WITHOUT_HEADS.get(_in_first_layer(dataset))
-        if name is None:
-            self.unknown.append(dataset)
-            return
-        layer = re.search(r"encoder_layer_(\d+)/", dataset)
-        name = name if "name" in item.attrs or not layer else name.replace("/layer_0/", f"/layer_{layer[1]}/")
-        self.shapes[name] = list(item.shape)
-        self._datasets[name] = dataset
+            raise BertError(f"{path}: holds no BERT that convert_checkpoint.py, or save_weights of a model of this "
+                            "project, wrote. HDF5 files of other programs are not read.")
 
     @property
-    def names(self):
+    def names(self) -> list[str]:
         """Sorted names."""
         return sorted(self.shapes)
 
-    def get(self, name):
-        """A variable's value as a NumPy array. Raises BertError where the file has no such name, or is damaged."""
+    def get(self, name: str) -> "np.ndarray":
+        """The value of a variable. Raises BertError when there is none of this name, or the file is damaged."""
         if name not in self._datasets:
             raise BertError(f"{self.path}: holds no variable {name}.")
         try:
@@ -75,47 +76,77 @@ class Reader:
             raise BertError(f"{self.path}: the file is damaged ({error}).") from None
 
 
-def read(path):
-    """Opens a file that `write`, or `save_weights` of a model here, has written. Raises BertError where it cannot."""
+def read(path: str) -> Reader:
+    """Opens a file that `write`, or `save_weights` of a model of this project, wrote."""
     return Reader(path)
 
 
-def write(path, values):
-    """Writes a file atomically; names that no model here has, as optimizer slots or a second head, are left out.
+def write(path: str, reader: CheckpointReader) -> list[str]:
+    """Writes a file atomically, a tensor at a time.
 
     Args:
         path: ends in `.weights.h5`.
-        values: dict, the release's names to arrays.
+        reader: names are written in its order.
 
     Returns:
-        list of the names left out.
+        the names left out: those that no model of this project has, such as optimizer slots or a second head.
     """
     with files.atomic(path) as temporary:
         if not files.is_remote(path):
-            return _write(temporary, values)
-        # HDF5 knows local files only.
+            return _write(temporary, reader)
+        # HDF5 only writes local files.
         with tempfile.TemporaryDirectory() as folder:
-            left_out = _write(local := os.path.join(folder, FILE_NAME), values)
+            left_out = _write(local := os.path.join(folder, FILE_NAME), reader)
             files.copy(local, temporary)
         return left_out
 
 
-def _write(path, values):
-    left_out = []
-    with h5py.File(path, "w") as file:
-        for name, value in values.items():
-            dataset = dataset_of(name)
-            if dataset is None or dataset in file:
-                left_out.append(name)
-                continue
-            file.create_dataset(dataset, data=value).attrs["name"] = name
-    return left_out
+class KerasFormat:
+    """Weight files of Keras models; see `format.CheckpointFormat`."""
+
+    name = "keras"
+    description = f"{FILE_NAME} and {release_folder.CONFIG_FILES[0]}"
+    example = FILE_NAME
+    config_files = release_folder.CONFIG_FILES
+
+    def find(self, path: str) -> str | None:
+        """A `.h5` or `.keras` file, or a folder with `model.weights.h5`."""
+        path = os.path.join(path, FILE_NAME) if files.is_folder(path) else path
+        return path if path.endswith((".h5", ".keras")) and files.exists(path) else None
+
+    def refusal(self, path: str) -> str | None:
+        """Never: what looks like a weight file is found, and `open` refuses it."""
+        return None
+
+    def open(self, path: str) -> Reader:
+        """Opens a file."""
+        return Reader(path)
+
+    def labels(self, folder: str) -> list[str] | None:
+        """From the description of the task."""
+        return release_folder.labels(folder)
+
+    def lower_case(self, folder: str) -> bool | None:
+        """By the folder's name."""
+        return release_folder.lower_case(folder)
+
+    def write(self, folder: str, contents: Contents) -> list[str]:
+        """The weights that a model has; training state and further heads are left out."""
+        release_folder.write(folder, contents)
+        return write(os.path.join(folder, FILE_NAME), contents.reader)
 
 
-def dataset_of(name):
-    """Where Keras keeps the variable of a release's name, or None where no model here has it."""
+FORMAT = KerasFormat()
+
+
+def dataset_of(name: str) -> str | None:
+    """Where Keras keeps the variable of a release's name, or None where no model of this project has it."""
     scope, _, leaf = name.rpartition("/")
-    if leaf not in _NUMBERS or not re.match(r"(bert|cls)/|output_", name):
+    if leaf not in _NUMBERS:
+        return None
+    if leaf.startswith("output_") and name.removesuffix(leaf) in {head.scope for head in HEADS.values()}:
+        return f"head/vars/{_NUMBERS[leaf]}"
+    if not scope.startswith(("bert/", "cls/")):
         return None
     # The words' biases are their layer's only variable.
     number = 0 if scope == "cls/predictions" else _NUMBERS[leaf]
@@ -124,12 +155,41 @@ def dataset_of(name):
     return f"{name.rpartition('/')[0]}/vars/{number}"
 
 
-def _in_first_layer(dataset):
-    return re.sub(r"encoder_layer_\d+/", "encoder_layer/", dataset)
+def _write(path: str, reader: CheckpointReader) -> list[str]:
+    # h5py is imported where a file is opened, so that a table of formats costs nothing.
+    import h5py
+
+    left_out = []
+    training_state = training_state_in(reader.names)
+    with h5py.File(path, "w") as file:
+        for name in reader.names:
+            dataset = None if name in training_state else dataset_of(name)
+            if dataset is None or dataset in file:
+                left_out.append(name)
+                continue
+            file.create_dataset(dataset, data=reader.get(name)).attrs["name"] = name
+    return left_out
 
 
-def _names():
-    """The datasets of everything but task heads, whose number is the same for all tasks; layers as the first."""
+def _named_datasets(file: Any) -> Iterator[tuple[str, str | None]]:
+    """Each dataset of an open file and its variable's name: the attribute, or else the encoder's name by its place."""
+    import h5py
+
+    datasets: list[str] = []
+    file.visititems(lambda path, item: datasets.append(path) if isinstance(item, h5py.Dataset) else None)
+    for path in datasets:
+        yield path, file[path].attrs.get("name") or _name_at(path)
+
+
+def _name_at(dataset: str) -> str | None:
+    """The release's name of a dataset that any model may have; None for task heads and unknown datasets."""
+    name = _NAMES_WITHOUT_TASK_HEADS.get(re.sub(r"encoder_layer_\d+/", "encoder_layer/", dataset))
+    layer = re.search(r"encoder_layer_(\d+)/", dataset)
+    return name.replace("/layer_0/", f"/layer_{layer[1]}/") if name and layer else name
+
+
+def _names_without_task_heads() -> dict[str, str]:
+    """The datasets of the encoder and the pre-training heads, layers as the first, to the release's names."""
     embeddings = [f"bert/embeddings/{name}_embeddings" for name in ("word", "token_type", "position")]
     dense = [f"bert/encoder/layer_0/{part}" for part in (
         "attention/self/query", "attention/self/key", "attention/self/value", "attention/output/dense",
@@ -140,14 +200,16 @@ def _names():
     names = embeddings + [f"{part}/{leaf}" for part in dense for leaf in ("kernel", "bias")]
     names += [f"{part}/{leaf}" for part in norms for leaf in ("beta", "gamma")]
     names += ["cls/predictions/output_bias", "cls/seq_relationship/output_weights", "cls/seq_relationship/output_bias"]
-    return {dataset_of(name): name for name in names}
+    return {dataset: name for name in names if (dataset := dataset_of(name))}
 
 
-_NAMES_WITHOUT_HEADS = _names()
+_NAMES_WITHOUT_TASK_HEADS = _names_without_task_heads()
 
 
-def _open(path):
+def _open(path: str) -> Any:
     """An open HDF5 file. A remote one is copied for as long as it is open."""
+    import h5py
+
     if not files.exists(path):
         raise BertError(f"{path}: no such file.")
     try:
@@ -158,4 +220,4 @@ def _open(path):
             return h5py.File(copy, "r")
     except OSError as error:
         reason = str(error).splitlines()[0]
-        raise BertError(f"{path}: not a whole HDF5 file ({reason}).") from None
+        raise BertError(f"{path}: damaged, or not an HDF5 file ({reason}).") from None

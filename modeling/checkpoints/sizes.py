@@ -1,16 +1,18 @@
-"""Do weights and a configuration belong together?"""
+"""Whether weights and a configuration belong together."""
 
 import re
+from collections.abc import Mapping, Sequence
 
 from foundation.errors import BertError
+from modeling.config import BertConfig
 
 
-def check_sizes(place, shapes, config):
+def check_sizes(place: str, shapes: Mapping[str, Sequence[int]], config: BertConfig) -> None:
     """Refuses a configuration that is not that of the weights.
 
     Args:
-        place: path that a message names.
-        shapes: dict, the release's names to shapes; what is missing is passed over.
+        place: path for the message.
+        shapes: the release's names to shapes; what is missing is not checked.
         config: BertConfig.
 
     Raises:
@@ -22,8 +24,8 @@ def check_sizes(place, shapes, config):
     sizes["bert/encoder/layer_0/intermediate/dense/kernel"] = [hidden, config.intermediate_size]
     for name, size in sizes.items():
         if name in shapes and list(shapes[name]) != size:
-            raise BertError(f"{place}: {name} has the shape {list(shapes[name])}, the configuration says {size}.")
+            raise BertError(f"{place}: {name} has the shape {list(shapes[name])}, by the configuration it is {size}.")
     layers = {found[1] for name in shapes if (found := re.match(r"bert/encoder/layer_(\d+)/", name))}
     if len(layers) != config.num_hidden_layers:
-        raise BertError(f"{place}: has {len(layers)} layers, the configuration says {config.num_hidden_layers} "
-                        f"(num_hidden_layers).")
+        raise BertError(f"{place}: has {len(layers)} layers, by the configuration {config.num_hidden_layers} "
+                        "(num_hidden_layers).")

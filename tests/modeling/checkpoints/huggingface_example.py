@@ -7,7 +7,10 @@ import pytest
 import safetensors
 from safetensors.numpy import save_file
 
+from modeling.checkpoints import huggingface
+from modeling.checkpoints.format import Contents
 from modeling.config import BertConfig
+from tests.modeling.checkpoints.arrays import ArrayReader
 
 CONFIG = BertConfig(vocab_size=11, hidden_size=4, num_hidden_layers=2, num_attention_heads=2, intermediate_size=6,
                     max_position_embeddings=5, type_vocab_size=3, hidden_act="gelu_erf", layer_norm_eps=1e-7)
@@ -126,3 +129,9 @@ def release_values(architecture):
     rng = np.random.default_rng(1)
     return {ours: rng.standard_normal(shape[::-1] if transposed else shape).astype(np.float32)
             for _, shape, ours, transposed in rows_of(architecture)}
+
+
+def write(folder, values, config, tokens=None, labels=None):
+    """Writes a folder from a dict of arrays or variables, or from a reader."""
+    reader = values if hasattr(values, "shapes") else ArrayReader(values)
+    return huggingface.write(folder, Contents(reader, config, tokens, labels=labels))

@@ -9,7 +9,7 @@ import tensorflow as tf
 from safetensors.numpy import save_file
 
 from foundation.errors import BertError
-from modeling.checkpoints import google, huggingface
+from modeling.checkpoints import google, huggingface, huggingface_writer, tokenizer_files
 from modeling.config import BertConfig
 from tests.modeling.checkpoints.huggingface_example import (
     ALL,
@@ -22,6 +22,7 @@ from tests.modeling.checkpoints.huggingface_example import (
     sharded,
     tensors_of,
     values_of,
+    write,
 )
 
 
@@ -45,7 +46,7 @@ def test_there_and_back_is_the_same_bit_for_bit(tmp_path, architecture):
     # As a dict, through the release's format, and straight from the reader.
     google.write(str(tmp_path / "release"), values_of(reader))
     for number, values in enumerate((values_of(reader), google.read(str(tmp_path / "release")), reader)):
-        written = huggingface.write(str(tmp_path / f"out{number}"), values, CONFIG)
+        written = write(str(tmp_path / f"out{number}"), values, CONFIG)
         assert (written.architecture, written.left_out) == (architecture, ())
         back, metadata = contents(tmp_path / f"out{number}/model.safetensors")
         assert_same(back, tensors)
@@ -54,7 +55,7 @@ def test_there_and_back_is_the_same_bit_for_bit(tmp_path, architecture):
 
 def test_released_model_comes_back_bit_for_bit(golden, golden_config, tmp_path):
     released = google.read(str(golden / "model/bert_model.ckpt"))
-    written = huggingface.write(str(tmp_path), released, golden_config)
+    written = write(str(tmp_path), released, golden_config)
     assert written.architecture == "BertForPreTraining"
     assert set(written.left_out) == set(released.names) - set(huggingface.read(str(tmp_path)).names)
     back = values_of(huggingface.read(str(tmp_path)))
@@ -137,15 +138,15 @@ def test_shards_are_one_checkpoint(tmp_path):
 
 def test_works_on_any_file_system(tmp_path):
     reader = huggingface.read(folder_of(tmp_path, tensors_of("BertModel")))
-    huggingface.write("ram://huggingface/x", reader, CONFIG, tokens=["[PAD]", "a"], do_lower_case=False)
+    write("ram://huggingface/x", reader, CONFIG.replace(do_lower_case=False), tokens=["[PAD]", "a"])
     assert_same(values_of(huggingface.read("ram://huggingface/x")), values_of(reader))
-    assert huggingface.vocabulary_of("ram://huggingface/x") == ["[PAD]", "a"]
-    assert huggingface.lower_case_of("ram://huggingface/x") is False
+    assert tokenizer_files.vocabulary_of("ram://huggingface/x") == ["[PAD]", "a"]
+    assert tokenizer_files.lower_case_of("ram://huggingface/x") is False
 
 
 def test_variables_are_written_as_their_values(tmp_path):
     values = release_values("BertModel")
-    huggingface.write(str(tmp_path), {name: tf.Variable(value) for name, value in values.items()}, CONFIG)
+    write(str(tmp_path), {name: tf.Variable(value) for name, value in values.items()}, CONFIG)
     assert_same(values_of(huggingface.read(str(tmp_path))), values)
 
 
@@ -153,21 +154,21 @@ def test_pooler_slots_and_step_are_left_out_by_name(tmp_path):
     values = release_values("BertForQuestionAnswering") | {
         "bert/pooler/dense/kernel": np.zeros((4, 4), np.float32), "bert/pooler/dense/bias": np.zeros(4, np.float32),
         "bert/embeddings/LayerNorm/beta/adam_m": np.zeros(4, np.float32), "global_step": np.int64(7)}
-    written = huggingface.write(str(tmp_path), values, CONFIG)
-    assert written == huggingface.Written("BertForQuestionAnswering", (
+    written = write(str(tmp_path), values, CONFIG)
+    assert written == huggingface_writer.Written("BertForQuestionAnswering", (
         "bert/pooler/dense/kernel", "bert/pooler/dense/bias", "bert/embeddings/LayerNorm/beta/adam_m", "global_step"))
     assert not [name for name in contents(tmp_path / "model.safetensors")[0] if "pooler" in name]
 
 
 def test_tasks_head_comes_before_pre_trainings(tmp_path):
-    written = huggingface.write(
+    written = write(
         str(tmp_path), release_values("BertForPreTraining") | release_values("BertForSequenceClassification"), CONFIG)
     assert written.architecture == "BertForSequenceClassification"
     assert written.left_out == tuple(name for name in release_values("BertForPreTraining") if name.startswith("cls/"))
 
 
 def test_model_that_reads_from_left_to_right_is_a_decoder(tmp_path):
-    written = huggingface.write(str(tmp_path), release_values("BertForMaskedLM"), CONFIG.replace(causal=True))
+    written = write(str(tmp_path), release_values("BertForMaskedLM"), CONFIG.replace(causal=True))
     assert written.architecture == "BertLMHeadModel"
     assert BertConfig.from_json_file(str(tmp_path / "config.json")).causal
 
@@ -176,15 +177,15 @@ def test_missing_variable_is_named_and_nothing_is_written(tmp_path):
     values = release_values("BertForPreTraining")
     del values["bert/encoder/layer_1/output/dense/bias"]
     with pytest.raises(BertError, match="BertForPreTraining needs bert/encoder/layer_1/output/dense/bias, which the c"):
-        huggingface.write(str(tmp_path / "out"), values, CONFIG)
+        write(str(tmp_path / "out"), values, CONFIG)
     assert not (tmp_path / "out").exists()
 
 
 def test_shape_other_than_the_configurations_is_refused(tmp_path):
-    with pytest.raises(BertError, match=r"word_embeddings has the shape \[11, 4\], the configuration says \[12, 4\]"):
-        huggingface.write(str(tmp_path / "out"), release_values("BertModel"), CONFIG.replace(vocab_size=12))
-    with pytest.raises(BertError, match="has 2 layers, the configuration says 1"):
-        huggingface.write(str(tmp_path / "out"), release_values("BertModel"), CONFIG.replace(num_hidden_layers=1))
+    with pytest.raises(BertError, match=r"word_embeddings has the shape \[11, 4\], by the configuration it is \[12"):
+        write(str(tmp_path / "out"), release_values("BertModel"), CONFIG.replace(vocab_size=12))
+    with pytest.raises(BertError, match="has 2 layers, by the configuration 1"):
+        write(str(tmp_path / "out"), release_values("BertModel"), CONFIG.replace(num_hidden_layers=1))
     assert not (tmp_path / "out").exists()
 
 
@@ -193,5 +194,5 @@ def test_failed_write_leaves_no_half_file(tmp_path):
     with open(tmp_path / "in/model.safetensors", "r+b") as file:
         file.truncate(3000)
     with pytest.raises(BertError, match="cannot be read"):
-        huggingface.write(str(tmp_path / "out"), reader, CONFIG)
+        write(str(tmp_path / "out"), reader, CONFIG)
     assert os.listdir(tmp_path / "out") == []

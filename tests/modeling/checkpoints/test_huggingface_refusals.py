@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save, save_file
 
 from foundation.errors import BertError
-from modeling.checkpoints import huggingface
+from modeling.checkpoints import huggingface, tokenizer_files
 from tests.modeling.checkpoints.huggingface_example import folder_of, sharded, tensors_of
 
 
@@ -23,27 +23,27 @@ def refusal(path):
 def test_missing_shards_are_counted_and_named(tmp_path):
     sharded(tmp_path, tensors_of("BertModel"))
     (tmp_path / "model-00002-of-00003.safetensors").unlink()
-    assert refusal(tmp_path) == ("PATH/model.safetensors.index.json: 1 of 3 shards are not there, the first is "
+    assert refusal(tmp_path) == ("PATH/model.safetensors.index.json: 1 of 3 shards are missing, the first is "
                                  "model-00002-of-00003.safetensors.")
 
 
 def test_missing_index_is_named(tmp_path):
     sharded(tmp_path, tensors_of("BertModel"))
     (tmp_path / "model.safetensors.index.json").unlink()
-    assert refusal(tmp_path) == ("PATH: model-00001-of-00003.safetensors is one of several parts; their index, "
+    assert refusal(tmp_path) == ("PATH: model-00001-of-00003.safetensors is one of several shards, but their index, "
                                  "model.safetensors.index.json, is missing. Copy it too.")
 
 
 def test_one_shard_alone_is_no_checkpoint(tmp_path):
     sharded(tmp_path, tensors_of("BertModel"))
-    assert refusal(tmp_path / "model-00002-of-00003.safetensors") == "PATH: one of 3 parts. Give their folder."
+    assert refusal(tmp_path / "model-00002-of-00003.safetensors") == "PATH: one of 3 shards. Give their folder."
 
 
 def test_index_with_fewer_shards_than_their_names_say_is_refused(tmp_path):
     index = sharded(tmp_path, tensors_of("BertModel"))
     index["weight_map"] = {name: place for name, place in index["weight_map"].items() if "00003-" not in place}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    assert refusal(tmp_path).endswith("index.json: names 2 shards, and the shards' names say 3.")
+    assert refusal(tmp_path).endswith("index.json: lists 2 shards, but their names count 3.")
 
 
 def test_shard_of_another_checkpoint_is_refused(tmp_path):
@@ -51,16 +51,16 @@ def test_shard_of_another_checkpoint_is_refused(tmp_path):
     shard = "model-00002-of-00003.safetensors"
     save_file({name: np.zeros(2, np.float32) for name, place in index["weight_map"].items() if place == shard}
               | {"another": np.zeros(2, np.float32)}, tmp_path / shard)
-    assert refusal(tmp_path) == f"PATH/{shard}: holds another, which the index does not name. " \
+    assert refusal(tmp_path) == f"PATH/{shard}: holds another, which the index does not list. " \
                                 "The shards are of different checkpoints."
     save_file({"x": np.zeros(2, np.float32)}, tmp_path / shard)
-    assert refusal(tmp_path).startswith(f"PATH/{shard}: lacks embeddings.LayerNorm.bias, which the index names")
+    assert refusal(tmp_path).startswith(f"PATH/{shard}: lacks embeddings.LayerNorm.bias, which the index lists")
 
 
 @pytest.mark.parametrize("values", ["[]", "{}", '{"weight_map": {}}', '{"weight_map": {"a": 1}}'])
 def test_index_that_names_no_shard_is_refused(tmp_path, values):
     (tmp_path / "model.safetensors.index.json").write_text(values)
-    assert refusal(tmp_path) == "PATH/model.safetensors.index.json: names no shard of any tensor (weight_map)."
+    assert refusal(tmp_path) == "PATH/model.safetensors.index.json: lists no shard of any tensor (weight_map)."
 
 
 def test_shard_outside_the_folder_is_refused(tmp_path):
@@ -103,7 +103,7 @@ def test_json_that_is_no_object_is_refused(tmp_path, name):
     folder = folder_of(tmp_path, tensors_of("BertModel"))
     (tmp_path / name).write_text("[]")
     with pytest.raises(BertError, match=rf"{name}: not one JSON object"):
-        huggingface.read(folder), huggingface.lower_case_of(folder)
+        huggingface.read(folder), tokenizer_files.lower_case_of(folder)
 
 
 def test_pickled_file_beside_safetensors_is_not_looked_at(tmp_path):
@@ -121,7 +121,7 @@ def test_weights_of_other_frameworks_are_refused(tmp_path, name):
 
 def test_folder_without_weights_is_refused(tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    assert refusal(tmp_path) == "PATH: no checkpoint there (model.safetensors or bert_model.ckpt.index)."
+    assert refusal(tmp_path) == "PATH: holds no model.safetensors."
     save_file({"a": np.zeros(1)}, tmp_path / "other.safetensors")
     assert refusal(tmp_path).endswith("Give the path of other.safetensors itself.")
 
@@ -134,13 +134,13 @@ def test_path_of_nothing_is_refused(tmp_path):
 def test_truncated_file_is_refused(tmp_path, keep):
     data = save(tensors_of("BertModel"))
     (tmp_path / "model.safetensors").write_bytes(data[:keep])
-    assert refusal(tmp_path).startswith("PATH/model.safetensors: not a whole safetensors file")
+    assert refusal(tmp_path).startswith("PATH/model.safetensors: damaged, or not a safetensors file")
 
 
 @pytest.mark.parametrize("data", [b"garbage " * 50, b"\0" * 400, (50).to_bytes(8, "little") + b"{" * 400])
 def test_garbage_is_refused(tmp_path, data):
     (tmp_path / "model.safetensors").write_bytes(data)
-    assert refusal(tmp_path).startswith("PATH/model.safetensors: not a whole safetensors file")
+    assert refusal(tmp_path).startswith("PATH/model.safetensors: damaged, or not a safetensors file")
 
 
 def test_checkpoint_of_something_else_is_refused(tmp_path):

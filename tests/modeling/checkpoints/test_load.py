@@ -1,4 +1,4 @@
-"""Which checkpoint a path means, what stands beside it, and what becomes of every name when it is loaded."""
+"""Which checkpoint a path means, the files next to it, and what becomes of every name when it is loaded."""
 
 import os
 import pickle
@@ -11,6 +11,7 @@ import tensorflow as tf
 from foundation import files
 from foundation.errors import BertError
 from modeling.checkpoints import convert, google, load
+from modeling.checkpoints.formats import FORMATS
 from modeling.checkpoints.load import LoadOptions
 from modeling.config import BertConfig
 from modeling.models import ClassificationModel, PretrainingModel, named_variables
@@ -75,7 +76,7 @@ def refusal(call, *arguments, **options):
                                  "/"])
 def test_prefix_its_files_and_its_folder_mean_the_same(prefix, tmp_path, end):
     found = load.find(f"{tmp_path}/{end}")
-    assert (found.path, found.format, found.folder) == (prefix, "google", str(tmp_path))
+    assert (found.path, found.format.name, found.folder) == (prefix, "google", str(tmp_path))
 
 
 def test_folder_with_several_checkpoints_is_refused_and_names_them(tmp_path):
@@ -126,7 +127,7 @@ def test_other_formats_are_found_by_folder_and_by_file(golden, tmp_path, kind, f
     convert.convert(str(golden / "model"), str(tmp_path), kind)
     for path in (str(tmp_path), f"{tmp_path}/", f"{tmp_path}/{file}"):
         found = load.find(path)
-        assert (found.format, found.folder, len(found.reader.names)) == (kind, str(tmp_path), 62)
+        assert (found.format.name, found.folder, len(found.reader.names)) == (kind, str(tmp_path), 62)
         assert found.config().hidden_size == 64
 
 
@@ -136,10 +137,10 @@ def test_everything_is_found_on_another_file_system(golden):
     for name in ("bert_config.json", "bert_model.ckpt.index", "bert_model.ckpt.data-00000-of-00001"):
         tf.io.gfile.copy(str(golden / "model" / name), f"{source}/{name}", overwrite=True)
     expected = google.read(str(golden / "model/bert_model.ckpt"))
-    for kind in convert.FORMATS:
+    for kind in FORMATS:
         convert.convert(source, f"ram://find/{kind}", kind)
         found = load.find(f"ram://find/{kind}")
-        assert found.format == kind and found.config().vocab_size == 1000
+        assert found.format.name == kind and found.config().vocab_size == 1000
         for name in expected.names:
             np.testing.assert_array_equal(found.reader.get(name), expected.get(name))
 
@@ -149,17 +150,17 @@ def test_everything_is_found_on_another_file_system(golden):
 
 def test_nothing_there_says_what_is_taken(tmp_path):
     assert refusal(load.find, f"{tmp_path}/x.ckpt") == (
-        f"{tmp_path}/x.ckpt: no checkpoint there. Give a prefix as bert_model.ckpt, a .safetensors or .weights.h5 "
-        f"file, or a folder.")
-    assert refusal(load.find, str(tmp_path)) == f"{tmp_path}: no checkpoint there, the folder is empty."
+        f"{tmp_path}/x.ckpt: no such checkpoint. Give a folder, or a path such as bert_model.ckpt, model.weights.h5 or "
+        "model.safetensors.")
+    assert refusal(load.find, str(tmp_path)) == f"{tmp_path}: no checkpoint, the folder is empty."
 
 
 def test_missing_index_is_named(prefix, tmp_path):
     os.unlink(f"{prefix}.index")
     assert refusal(load.find, prefix) == (
-        f"{prefix}: bert_model.ckpt.data-00000-of-00001 is there, bert_model.ckpt.index is missing. Copy it too.")
+        f"{prefix}: found bert_model.ckpt.data-00000-of-00001, but bert_model.ckpt.index is missing. Copy it too.")
     assert refusal(load.find, str(tmp_path)) == (
-        f"{tmp_path}: no checkpoint there (model.safetensors or bert_model.ckpt.index).")
+        f"{tmp_path}: found bert_model.ckpt.data-00000-of-00001, but bert_model.ckpt.index is missing. Copy it too.")
 
 
 def test_truncated_data_is_one_line(prefix):
@@ -172,7 +173,7 @@ def test_truncated_data_is_one_line(prefix):
 def test_truncated_index_is_one_line(prefix):
     with open(f"{prefix}.index", "r+b") as file:
         file.truncate(30)
-    assert f"{prefix}: the checkpoint is damaged or incomplete (" in refusal(load.find, prefix)
+    assert f"{prefix}: the checkpoint is damaged or incomplete (" in refusal(lambda: load.find(prefix).reader)
 
 
 def test_missing_shard_of_two_is_one_line_that_names_it(tmp_path):
@@ -205,10 +206,10 @@ def test_pickled_pytorch_is_refused_and_the_way_to_safetensors_told(tmp_path):
 
 def test_missing_configuration_names_the_flag(prefix):
     assert refusal(load.find(prefix).config) == (
-        f"{prefix}: no bert_config.json or config.json beside it. Give --bert_config_file.")
+        f"{prefix}: no bert_config.json or config.json in the same folder. Give --bert_config_file.")
 
 
-# What stands beside it.
+# The files next to it.
 
 
 @pytest.mark.parametrize(("folder", "said"), [
@@ -292,8 +293,8 @@ def test_missing_pooler_and_heads_are_no_error(tmp_path):
     ({QUERY: (2,)}, " Use the checkpoint's own configuration."),
     ({WORDS: (4, 2)}, " Use the checkpoint's own configuration."),
     ({WORDS: (6, 3)}, " Use the checkpoint's own configuration."),
-    ({WORDS: (6, 2)}, " --extend_vocabulary=true leaves the other words at their initial values."),
-    ({POSITIONS: (4, 2)}, " --extend_positions=copy or initialize makes up the rest."),
+    ({WORDS: (6, 2)}, " Pass --extend_vocabulary=true to leave the additional words at their initial values."),
+    ({POSITIONS: (4, 2)}, " Pass --extend_positions=copy or initialize to fill the rest."),
     ({POSITIONS: (2, 2)}, " Use the checkpoint's own configuration."),
     ({WORD_BIAS: ()}, ""),
 ])
@@ -301,13 +302,15 @@ def test_other_shape_names_both_and_changes_nothing(prefix, here, advice):
     [(name, shape)] = here.items()
     model = variables(here)
     assert refusal(load.load_into, model, prefix) == (
-        f"{prefix}: {name} has the shape {list(SHAPES[name])} there and {list(shape)} in the model.{advice}")
+        f"{prefix}: {name} has the shape {list(SHAPES[name])} in the checkpoint and {list(shape)} in the model."
+        f"{advice}")
     assert all((variable.numpy() == -1).all() for variable in model.values())
 
 
 def test_scalar_in_the_file_for_a_vector_is_another_shape(tmp_path):
     google.write(str(tmp_path / "x"), {**values(), WORD_BIAS: np.float32(1)})
-    assert "has the shape [] there and [5] in the model." in refusal(load.load_into, variables(), str(tmp_path / "x"))
+    message = refusal(load.load_into, variables(), str(tmp_path / "x"))
+    assert "has the shape [] in the checkpoint and [5] in the model." in message
 
 
 def test_extending_forgives_nothing_but_more_rows(prefix):
@@ -370,7 +373,7 @@ def test_frozen_encoder_is_loaded_too(golden, golden_config):
 def test_head_of_another_number_of_classes_names_both_shapes(tmp_path):
     google.write(str(tmp_path / "x"), values({HEAD: (3, 2)}))
     assert refusal(load.load_into, variables({HEAD: (2, 2)}), str(tmp_path / "x")) == (
-        f"{tmp_path}/x: {HEAD} has the shape [3, 2] there and [2, 2] in the model.")
+        f"{tmp_path}/x: {HEAD} has the shape [3, 2] in the checkpoint and [2, 2] in the model.")
 
 
 def test_checkpoint_of_another_model_says_what_it_holds(tmp_path):

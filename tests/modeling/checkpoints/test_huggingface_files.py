@@ -1,24 +1,26 @@
-"""The files beside the weights: configuration, labels, tokenizer."""
+"""The files next to the weights in a Hugging Face folder: configuration, labels, tokenizer."""
 
 import json
 
 import pytest
 
 from foundation.errors import BertError
-from modeling.checkpoints import huggingface
-from tests.modeling.checkpoints.huggingface_example import CONFIG, release_values
+from modeling.checkpoints import huggingface_config, tokenizer_files
+from modeling.config import BertConfig
+from tests.modeling.checkpoints.huggingface_example import CONFIG, release_values, write
 
 
 def test_labels_are_written_and_read_in_order(tmp_path):
     values = release_values("BertForTokenClassification")
-    huggingface.write(str(tmp_path / "a"), values, CONFIG, labels=["O", "B-PER", "I-PER"])
+    write(str(tmp_path / "a"), values, CONFIG, labels=["O", "B-PER", "I-PER"])
     config = json.loads((tmp_path / "a/config.json").read_text())
     assert config["label2id"] == {"O": 0, "B-PER": 1, "I-PER": 2}
-    assert huggingface.labels_of(config) == ["O", "B-PER", "I-PER"]
-    huggingface.write(str(tmp_path / "b"), values, CONFIG)
-    assert huggingface.labels_of(huggingface.config_values(str(tmp_path / "b"))) == ["LABEL_0", "LABEL_1", "LABEL_2"]
+    assert huggingface_config.labels_of(config) == ["O", "B-PER", "I-PER"]
+    write(str(tmp_path / "b"), values, CONFIG)
+    numbered = huggingface_config.labels_of(huggingface_config.values_in(str(tmp_path / "b")))
+    assert numbered == ["LABEL_0", "LABEL_1", "LABEL_2"]
     with pytest.raises(BertError, match="cls/ner/output_weights has 3 rows for 2 labels"):
-        huggingface.write(str(tmp_path / "c"), values, CONFIG, labels=["O", "B-PER"])
+        write(str(tmp_path / "c"), values, CONFIG, labels=["O", "B-PER"])
 
 
 @pytest.mark.parametrize("theirs, ours, back", [
@@ -26,15 +28,15 @@ def test_labels_are_written_and_read_in_order(tmp_path):
     ("gelu_fast", "gelu", "gelu_new"), ("relu", "relu", "relu"),
 ])
 def test_activation_keeps_its_curve(theirs, ours, back):
-    config = huggingface.config_from_json({"vocab_size": 9, "hidden_act": theirs})
+    config = BertConfig.from_dict({"model_type": "bert", "vocab_size": 9, "hidden_act": theirs})
     assert config.hidden_act == ours
-    assert huggingface.config_to_json(config, "BertModel")["hidden_act"] == back
+    assert huggingface_config.values_of(config, "BertModel")["hidden_act"] == back
 
 
 def test_configuration_there_and_back_is_the_same():
     config = CONFIG.replace(causal=True)
-    assert huggingface.config_from_json(huggingface.config_to_json(config, "BertModel")) == config
-    assert huggingface.config_from_json({"vocab_size": 9}).hidden_act == "gelu_erf"
+    assert BertConfig.from_dict(huggingface_config.values_of(config, "BertModel")) == config
+    assert BertConfig.from_dict({"model_type": "bert", "vocab_size": 9}).hidden_act == "gelu_erf"
 
 
 @pytest.mark.parametrize("key, value, message", [
@@ -45,17 +47,17 @@ def test_configuration_there_and_back_is_the_same():
 ])
 def test_configuration_of_no_bert_is_refused(key, value, message):
     with pytest.raises(BertError, match=message):
-        huggingface.config_from_json({"vocab_size": 9, key: value})
+        BertConfig.from_dict({"model_type": "bert", "vocab_size": 9, key: value}, "config.json")
 
 
 def test_tokenizer_files_say_how_text_is_read(tmp_path):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "é", "##\u2028"]
-    huggingface.write(str(tmp_path), release_values("BertModel"), CONFIG, tokens=tokens, do_lower_case=False)
+    write(str(tmp_path), release_values("BertModel"), CONFIG.replace(do_lower_case=False), tokens=tokens)
     assert (tmp_path / "vocab.txt").read_bytes() == "".join(f"{token}\n" for token in tokens).encode()
     assert json.loads((tmp_path / "tokenizer_config.json").read_text()) == {
         "tokenizer_class": "BertTokenizer", "do_lower_case": False, "model_max_length": 5, "unk_token": "[UNK]",
         "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"}
-    assert huggingface.lower_case_of(str(tmp_path)) is False
+    assert tokenizer_files.lower_case_of(str(tmp_path)) is False
 
 
 @pytest.mark.parametrize("normalizer, expected", [
@@ -66,19 +68,19 @@ def test_tokenizer_files_say_how_text_is_read(tmp_path):
     (None, None),
 ])
 def test_casing_is_found_in_tokenizer_json(tmp_path, normalizer, expected):
-    assert huggingface.lower_case_of(str(tmp_path)) is None
+    assert tokenizer_files.lower_case_of(str(tmp_path)) is None
     (tmp_path / "tokenizer.json").write_text(json.dumps({"normalizer": normalizer}))
-    assert huggingface.lower_case_of(str(tmp_path)) is expected
+    assert tokenizer_files.lower_case_of(str(tmp_path)) is expected
 
 
 def test_vocabulary_is_found_in_tokenizer_json(tmp_path):
-    assert huggingface.vocabulary_of(str(tmp_path)) is None
+    assert tokenizer_files.vocabulary_of(str(tmp_path)) is None
     tokenizer = {"model": {"type": "WordPiece", "vocab": {"a": 1, "[PAD]": 0, "b": 2}},
                  "added_tokens": [{"content": "[PAD]", "id": 0}, {"content": "<new>", "id": 3}]}
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
-    assert huggingface.vocabulary_of(str(tmp_path)) == ["[PAD]", "a", "b", "<new>"]
+    assert tokenizer_files.vocabulary_of(str(tmp_path)) == ["[PAD]", "a", "b", "<new>"]
     (tmp_path / "vocab.txt").write_text("[PAD]\n x \n", newline="\n")
-    assert huggingface.vocabulary_of(str(tmp_path)) == ["[PAD]", "x"]
+    assert tokenizer_files.vocabulary_of(str(tmp_path)) == ["[PAD]", "x"]
 
 
 @pytest.mark.parametrize("model, message", [
@@ -88,4 +90,4 @@ def test_vocabulary_is_found_in_tokenizer_json(tmp_path):
 def test_tokenizer_json_that_is_no_vocabulary_is_refused(tmp_path, model, message):
     (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
     with pytest.raises(BertError, match=message):
-        huggingface.vocabulary_of(str(tmp_path))
+        tokenizer_files.vocabulary_of(str(tmp_path))
