@@ -1,81 +1,95 @@
-"""A trained model, or an ensemble of several, on the splits of a data set: figures and prediction files."""
+"""A trained model, or an ensemble of several, on the splits of a data set: metrics and prediction files."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from finetuning.prediction import RowPredictor
+from finetuning.splits import Splits
 from foundation.errors import BertError
+from inputs.features import Features
+from tasks.task import Predicted, Task
+from tokenization.tokenizer import Tokenizer
+from training.run_directory import RunDirectory
 
 
 class Evaluator:
-    """What comes of a model's outputs.
+    """Metrics and predictions from a model's outputs.
 
-    Outputs are kept until `forget`: SQuAD's predictions and figures are of the same file.
+    The outputs of the last file are kept until `forget`: SQuAD's predictions and metrics are of the same file.
 
     Args:
         task: Task.
-        splits: finetuning.splits.Splits.
-        predictor: finetuning.prediction.Predictor.
-        members: of an ensemble: a function each, which gives the model that member's weights. Empty: the weights that
-            the model has.
+        splits: Splits.
+        tokenizer: of the features.
+        predictor: RowPredictor.
+        members: of an ensemble: functions that each give the model one member's weights. Empty: the model's weights.
+        is_chief: whether this machine reports.
     """
 
-    def __init__(self, task, splits, predictor, members=()):
-        self.task, self.splits, self.predictor, self.members = task, splits, predictor, members
-        self._kept = {}  # of files to features and outputs
+    def __init__(self, task: Task, splits: Splits, tokenizer: Tokenizer, predictor: RowPredictor,
+                 members: Sequence[Callable[[], Any]] = (), is_chief: bool = True) -> None:
+        self.task, self.splits, self.tokenizer, self.predictor = task, splits, tokenizer, predictor
+        self.members, self.is_chief = members, is_chief
+        self._kept: dict[Any, Predicted] = {}  # by files
 
-    def forget(self):
-        """The model has other weights from now on."""
+    def forget(self) -> None:
+        """Drops the outputs kept: the model has new weights."""
         self._kept.clear()
 
-    def figures(self, batch_size):
-        """Figures of every dev split: the first's by their names, the others' with the split's name behind.
+    def metrics(self, batch_size: int) -> dict[str, float]:
+        """Metrics of every dev split: the first's by their names, those of further splits with the split's name.
 
         Args:
             batch_size: rows of a batch, over all devices.
         """
-        figures = {}
+        metrics: dict[str, float] = {}
         for number, split in enumerate(self.task.dev_splits):
-            found = self.task.score(split, self.splits.examples(split), *self._outputs(split, batch_size))
-            behind = f"_{split.removeprefix('dev_')}" if number else ""
-            figures |= {f"{name}{behind}": float(value) for name, value in found.items()}
-        return figures
+            found = self.task.score(split, self._predicted(split, batch_size))
+            suffix = f"_{split.removeprefix('dev_')}" if number else ""
+            metrics |= {f"{name}{suffix}": float(value) for name, value in found.items()}
+        return metrics
 
-    def write_predictions(self, batch_size, directory):
+    def write_predictions(self, batch_size: int, directory: RunDirectory, metrics: Mapping[str, float]
+                          ) -> tuple[str, ...]:
         """Writes the prediction files of every test split into a run's folder.
 
         Args:
             batch_size: as above.
-            directory: training.run_directory.RunDirectory.
+            directory: RunDirectory.
+            metrics: of the evaluation of these weights, or empty.
 
         Returns:
-            tuple of their paths.
+            their paths.
         """
-        paths = []
+        paths: list[str] = []
         for split in self.task.test_splits:
-            found = self._outputs(split, batch_size)
+            predicted = self._predicted(split, batch_size)
             if directory.writable:
-                paths += self.task.write(split, self.splits.examples(split), *found, directory.path)
+                paths += self.task.write(split, predicted, directory.path, metrics)
         return tuple(paths)
 
-    def _outputs(self, split, batch_size):
-        """Features of a split and the model's outputs for them, as `Task.score` takes them."""
-        key = (*self.task.files(split), len(self.splits.examples(split)))
+    def _predicted(self, split: str, batch_size: int) -> Predicted:
+        examples = self.splits.examples(split)
+        key = (*self.task.files(split), len(examples))
         if key not in self._kept:
-            features = self.splits.features(split, training=False)
+            features = self.splits.features(split, False, self.tokenizer, self.is_chief)
             if not len(features):
-                raise BertError(f"{', '.join(self.task.files(split))}: no example there.")
+                raise BertError(f"{', '.join(self.task.files(split))}: holds no example.")
             outputs = self._mean_outputs(features, batch_size, split)
-            self._kept = {key: (features, {name: values if name in self.task.token_outputs else np.stack(values)
-                                           for name, values in outputs.items()})}
+            self._kept = {key: Predicted(examples, features, {
+                name: values if name in self.task.token_outputs else np.stack(values)
+                for name, values in outputs.items()}, self.tokenizer)}
         return self._kept[key]
 
-    def _mean_outputs(self, features, batch_size, split):
-        """Dict of lists, an array a row: the model's outputs, or the mean of the members'."""
+    def _mean_outputs(self, features: Features, batch_size: int, split: str) -> dict[str, list[Any]]:
+        """The model's outputs, or the mean of the members'."""
         if not self.members:
             return self.predictor.outputs(features, batch_size, split)
-        total = None
+        total: dict[str, list[Any]] = {}
         for give_weights in self.members:
             give_weights()
             found = self.predictor.outputs(features, batch_size, split)
-            total = found if total is None else {
-                name: [a + b for a, b in zip(total[name], found[name])] for name in found}
+            total = {name: [a + b for a, b in zip(total[name], found[name])] for name in found} if total else found
         return {name: [value / len(self.members) for value in values] for name, values in total.items()}

@@ -1,35 +1,41 @@
 """A trained model over all rows of a data set: the outputs of each row, in the order of the rows."""
 
+from typing import Any
+
 from tqdm import tqdm
 
 from inputs import batching
+from inputs.features import Features
+from tasks.task import Task
+from training import step
+from training.devices import Placement
 from training.step import PredictionStep
 
 
-class Predictor:
-    """Runs a model over features, batches of like length.
+class RowPredictor:
+    """Runs a model over features, in batches of similar lengths.
 
     Args:
         task: Task.
-        placement: training.strategy.Placement.
-        objective: TaskObjective.
+        placement: Placement.
+        predictor: runs the model.
         static_shapes: whether every batch is padded to the task's max_seq_length.
     """
 
-    def __init__(self, task, placement, objective, static_shapes):
+    def __init__(self, task: Task, placement: Placement, predictor: step.Predictor, static_shapes: bool) -> None:
         self.task, self.placement, self.static_shapes = task, placement, static_shapes
-        self.step = PredictionStep(placement, objective)
+        self.step = PredictionStep(placement, predictor)
 
-    def outputs(self, features, batch_size, description):
+    def outputs(self, features: Features, batch_size: int, description: str) -> dict[str, list[Any]]:
         """The model's outputs for every row.
 
         Args:
-            features: Features, of at least one row.
+            features: Features, at least one row.
             batch_size: rows of a batch, over all devices.
             description: for the progress bar.
 
         Returns:
-            dict of lists, an array a row; of the task's token outputs the row's own positions only.
+            dict of lists, an array per row; of the task's token outputs only the row's own positions.
         """
         plan = batching.prediction_plan(features.lengths, batch_size, self.task.max_seq_length, self.static_shapes)
         batches = batching.batches(features, plan, lengths_vary=not self.static_shapes)

@@ -136,7 +136,7 @@ def build(kind: "type[Settings]", values: Callable[[str], Any]) -> Any:
     """
     hints = typing.get_type_hints(kind)
     return kind(**{field.name: build(hints[field.name], values) if _NESTED in field.metadata else values(field.name)
-                   for field in dataclasses.fields(kind)})
+                   for field in dataclasses.fields(kind) if _NESTED in field.metadata or _KEY in field.metadata})
 
 
 def _problem(description: Description, value: Any) -> str | None:

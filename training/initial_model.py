@@ -130,3 +130,9 @@ def _casing(settings: InitialModelSettings, checkpoint: load.Checkpoint | None, 
     if asked is not None:
         return asked
     return True if found is None else found
+
+
+def holds_weights(folder: str) -> bool:
+    """Whether a folder is that of a run that has saved a checkpoint or finished."""
+    final = os.path.join(folder, run_files.FINAL_MODEL, f"{run_files.RELEASED_CHECKPOINT}.index")
+    return files.exists(final) or bool(files.glob(os.path.join(folder, f"{run_files.RUN_CHECKPOINT}-*.index")))

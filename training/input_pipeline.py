@@ -1,16 +1,21 @@
 """TFRecords in, batches out: in an order that depends on files and seed alone, and that can start at any batch.
 
 Every worker reads the same stream of global batches and parses only its own rows, so that one device, eight devices and
-two machines train on the same batches; a restarted run goes on with the batch after its checkpoint.
+two machines train on the same batches; a resumed run continues with the batch after its checkpoint.
 """
 
 import dataclasses
 import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from data_prep import records
 from foundation.errors import BertError
+
+Dataset = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 
 _READ_BYTES = 1 << 20
 
@@ -22,15 +27,27 @@ class RecordSource:
     Attributes:
         files: TFRecord files.
         parse: from string [rows] to a dict of tensors [rows, ...].
-        filler: a serialised record that stands for "no example", which completes the last batch of an evaluation.
+        filler: a serialised record that stands for "no example" and completes the last batch of an evaluation.
     """
 
     files: tuple[str, ...]
-    parse: callable
+    parse: Callable[[tf.Tensor], dict[str, tf.Tensor]]
     filler: bytes
 
 
-def training_batches(source, global_batch_size, seed, *, first_batch=0, shuffle_buffer=1000):
+def pretraining_source(paths: Sequence[str], schema: Any) -> RecordSource:
+    """Records of pre-training.
+
+    Args:
+        paths: TFRecord files.
+        schema: data_prep.records.PretrainingSchema.
+    """
+    blank = {name: np.zeros((1, length), np.int64) for name, length in schema.lengths().items()}
+    return RecordSource(tuple(paths), schema.parse, records.encode_pretraining(blank)[0])
+
+
+def training_batches(source: RecordSource, global_batch_size: int, seed: int, *, first_batch: int = 0,
+                     shuffle_buffer: int = 1000) -> Dataset:
     """Makes the endless stream of training batches.
 
     Epochs follow one another without a short batch between them. Each has its own order of files and, within a window
@@ -40,7 +57,7 @@ def training_batches(source, global_batch_size, seed, *, first_batch=0, shuffle_
         source: RecordSource.
         global_batch_size: records of one update, over all replicas.
         seed: of the order.
-        first_batch: batches already trained on, which are passed over unparsed.
+        first_batch: batches already trained on, which are skipped unparsed.
         shuffle_buffer: records.
 
     Returns:
@@ -53,8 +70,8 @@ def training_batches(source, global_batch_size, seed, *, first_batch=0, shuffle_
 
     def epoch_records(number):
         seeds = tf.random.experimental.stateless_fold_in(tf.constant([seed, 0], tf.int64), number)
-        files = tf.random.experimental.stateless_shuffle(tf.constant(source.files), seeds)
-        stream = tf.data.Dataset.from_tensor_slices(files).interleave(
+        paths = tf.random.experimental.stateless_shuffle(tf.constant(source.files), seeds)
+        stream = tf.data.Dataset.from_tensor_slices(paths).interleave(
             _read, cycle_length=min(4, len(source.files)), block_length=16
         )
         return stream.shuffle(max(1, shuffle_buffer), seed=seeds[0], reshuffle_each_iteration=False)
@@ -67,8 +84,13 @@ def training_batches(source, global_batch_size, seed, *, first_batch=0, shuffle_
     return dataset
 
 
-def evaluation_batches(source, global_batch_size, max_batches=None):
+def evaluation_batches(source: RecordSource, global_batch_size: int, max_batches: int | None = None) -> Dataset:
     """Makes one ordered pass over the records; the last batch is completed with filler rows, whose mask is zero.
+
+    Args:
+        source: RecordSource.
+        global_batch_size: records of a batch, over all replicas.
+        max_batches: None for all.
 
     Returns:
         function from tf.distribute.InputContext to a tf.data.Dataset, as `training_batches` does.
@@ -111,15 +133,15 @@ def _own_rows(batches, global_batch_size, source, context):
     return batches.map(source.parse).prefetch(2).with_options(options)
 
 
-def describe_read_error(error, files):
-    """Turns a failure of the pipeline into a BertError that names file and record, or gives the error back."""
+def describe_read_error(error: BaseException, paths: Sequence[str]) -> BaseException:
+    """Turns a failure of the pipeline into a BertError that names file and record; returns any other error as it is."""
     if isinstance(error, (tf.errors.DataLossError, tf.errors.InvalidArgumentError)):
-        damage = records.find_damage(files)
+        damage = records.find_damage(paths)
         if damage:
             file, number = damage
             return BertError(f"{file}, record {number}: truncated or corrupted. Copy or build this file again.")
         outside = re.search(r"= (-?\d+) is not in \[0, (\d+)\)", error.message)
         if outside:
-            return BertError(f"{files[0]} or a file beside it: a record holds the id or position {outside[1]}, and the "
-                             f"model has {outside[2]}. The records were built for another model.")
+            return BertError(f"{paths[0]} or another input file: a record holds the id or position {outside[1]}, but "
+                             f"the model has {outside[2]}. The records were built for another model.")
     return error

@@ -1,38 +1,48 @@
-"""The training loop, the only one: calls of several steps, reports, checkpoints, resume, a clean stop.
+"""The training loop: calls of several steps, reports, checkpoints, a clean stop.
 
 The state of a run is its variables and its step; the order of records and the dropout masks follow from seed and step.
-So a run that is killed and started again goes on from its newest checkpoint to the same weights.
+So a run that is killed and started again resumes from its newest checkpoint and ends with the same weights.
 """
 
 import contextlib
 import signal
 import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from foundation.errors import BertError
+from training.devices import Placement
+from training.reporting import Reporter
+from training.run_directory import RunDirectory
+from training.settings import LoopSettings
+from training.step import TrainStep
 
 
 class Stopped(BertError):
-    """The run was asked to stop (SIGTERM); everything is saved, and the same command goes on."""
+    """The run was asked to stop (SIGTERM); its state is saved, and the same command resumes it."""
 
 
 class TrainLoop:
-    """Trains from the step given to the last.
+    """Trains from one step to another.
 
     Args:
-        placement: training.strategy.Placement.
-        step: training.step.TrainStep.
-        state: dict of name to variable: all that a checkpoint holds beside the step.
+        placement: Placement.
+        step: TrainStep.
+        state: dict of name to variable: what a checkpoint holds besides the step.
         directory: RunDirectory.
         reporter: Reporter.
         settings: LoopSettings.
         describe_error: function from an error of the input to the one to raise.
-        evaluate: function of the step, called when an evaluation is due, or None; training ends where it returns True.
+        evaluate: called with the step when an evaluation is due, or None; training ends where it returns True.
     """
 
-    def __init__(self, placement, step, state, directory, reporter, settings, describe_error, evaluate=None):
+    def __init__(self, placement: Placement, step: TrainStep, state: Mapping[str, Any], directory: RunDirectory,
+                 reporter: Reporter, settings: LoopSettings,
+                 describe_error: Callable[[BaseException], BaseException] = lambda error: error,
+                 evaluate: Callable[[int], bool] | None = None) -> None:
         self.placement = placement
         self.step = step
         self.state = state
@@ -45,14 +55,16 @@ class TrainLoop:
         self._stop_asked = False
         self._agree = _mean_over_machines(placement)
 
-    def run(self, dataset, first_step, last_step):
+    def run(self, dataset: Callable[[Any], Any], first_step: int, last_step: int) -> int:
         """Makes updates number `first_step` + 1 to `last_step`.
 
         Args:
-            dataset: function of tf.distribute.InputContext to the batches from number `first_step` on.
+            dataset: function from tf.distribute.InputContext to the batches, beginning with number `first_step`.
+            first_step: updates made before.
+            last_step: updates made at the end.
 
         Returns:
-            the step it ended at.
+            the step at which it ended.
 
         Raises:
             Stopped: on SIGTERM, after saving.
@@ -75,11 +87,11 @@ class TrainLoop:
                 if self._agreed_to_stop() and now < last_step:
                     prefix = self.directory.save(now, self.state)
                     self.reporter.flush()
-                    raise Stopped(f"Stopped at step {now:,} as asked; saved {prefix}. The same command goes on.")
+                    raise Stopped(f"Stopped at step {now:,} as asked; saved {prefix}. The same command resumes.")
         self.reporter.flush()
         return now
 
-    def _one_call(self, iterator, now, last_step):
+    def _one_call(self, iterator: Any, now: int, last_step: int) -> int:
         count = self._call_length(now, last_step)
         started = time.monotonic()
         try:
@@ -87,18 +99,18 @@ class TrainLoop:
         except tf.errors.OpError as error:
             raise self.describe_error(error) from None
         self._require_finite(rows, now)
-        # Machines must make calls of one length, so they agree on how long the last one took.
+        # Machines must make calls of equal length, so they agree on how long the last one took.
         self._adapt(count, self._agree(time.monotonic() - started), first=self._steps_per_call == 1)
         now += count
         sums = dict(zip(self.step.names, rows.sum(axis=0, dtype=np.float64)))
         norm = sums.pop("gradient_norm") / count
-        figures = self.step.objective.summarize(sums)
-        figures["learning_rate"] = float(self.step.rate(tf.constant(now - 1, tf.int64)))
-        self.reporter.train(now, {**figures, "gradient_norm": norm})
+        metrics = self.step.objective.summarize(sums)
+        metrics["learning_rate"] = float(self.step.learning_rate(tf.constant(now - 1, tf.int64)))
+        self.reporter.train(now, {**metrics, "gradient_norm": norm})
         return now
 
     def _call_length(self, now, last_step):
-        """Steps until the next thing is due, but no more than one call takes."""
+        """Steps until a checkpoint or evaluation is due, at most those of one call."""
         ends = [last_step, now + min(self._steps_per_call, self.settings.iterations_per_loop)]
         for every in (self.settings.save_checkpoints_steps, self.settings.eval_every_steps):
             if every:
@@ -106,7 +118,7 @@ class TrainLoop:
         return min(ends) - now
 
     def _adapt(self, count, seconds, first):
-        """Lets the next call last about as long as the person watching should wait for a line.
+        """Sizes the next call to last about as long as a person should wait for a line.
 
         The first call is one step, which compiles; the second is ten, which measures.
         """
@@ -124,9 +136,9 @@ class TrainLoop:
         step = first_step + int(bad[0])
         batch = self.reporter.examples_per_step
         raise BertError(
-            f"Step {step + 1}: loss or gradient is not finite. Its batch was records {step * batch:,} to "
-            f"{(step + 1) * batch - 1:,} of the stream that seed and files give. Nothing after the last checkpoint was "
-            f"saved; try a lower --learning_rate, more --num_warmup_steps, or --precision=float32."
+            f"Step {step + 1}: loss or gradient is not finite. Its batch holds records {step * batch:,} to "
+            f"{(step + 1) * batch - 1:,} of the stream that seed and files determine. Nothing after the last "
+            f"checkpoint was saved; try a lower --learning_rate, more --num_warmup_steps, or --precision=float32."
         )
 
     @staticmethod
@@ -134,15 +146,15 @@ class TrainLoop:
         return bool(every) and now % every == 0
 
     @contextlib.contextmanager
-    def _listening(self):
-        """Hears SIGTERM, which a machine sends before it is taken away, and stops after the call in progress."""
+    def _listening(self) -> Iterator[None]:
+        """Catches SIGTERM, which a machine sends before it is taken away, and stops after the call in progress."""
 
         def note(*_):
             self._stop_asked = True
 
         try:
             before = signal.signal(signal.SIGTERM, note)
-        except ValueError:  # not the main thread: nobody sends signals here
+        except ValueError:  # not the main thread, which alone receives signals
             yield
             return
         try:

@@ -1,115 +1,96 @@
-"""What the person watching a run sees: console lines, TensorBoard scalars, `metrics.jsonl`, `eval_results.txt`."""
+"""What people see of a run: console lines, TensorBoard scalars, `metrics.jsonl`, `eval_results.txt`."""
 
 import json
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 
-from foundation import files
-
-_METRICS = "metrics.jsonl"
+from foundation import files, run_files
+from foundation.durations import duration
+from training.run_directory import RunDirectory
 
 
 class Reporter:
-    """Tells how training goes; silent on machines other than the first.
+    """Reports progress; silent on machines other than the first.
 
     Args:
-        directory: training.run_directory.RunDirectory.
+        directory: RunDirectory.
         total_steps: the last step of this run.
         examples_per_step: global batch size.
         tokens_per_example: positions of a row, padding included.
-        first_step: step the run starts at; later lines of an earlier start are dropped from metrics.jsonl.
-        continues: whether nothing is trained, so that what was reported before stays.
     """
 
-    def __init__(self, directory, total_steps, examples_per_step, tokens_per_example, first_step, continues=False):
+    def __init__(self, directory: RunDirectory, total_steps: int, examples_per_step: int, tokens_per_example: float
+                 ) -> None:
         self.directory = directory
         self.total_steps = total_steps
         self.examples_per_step = examples_per_step
         self.tokens_per_example = tokens_per_example
-        self._writers = {}
-        self._last_step, self._last_time = first_step, time.monotonic()
+        self._writers: dict[str, Any] = {}
+        self._last_step, self._last_time = 0, time.monotonic()
         self._seconds_per_step, self._windows = 0.0, 0
-        if directory.writable and not continues:
-            self._drop_after(first_step)
 
-    def say(self, line):
+    def print(self, line: str) -> None:
         """Prints a line."""
         if self.directory.writable:
             print(line, flush=True)
 
-    def start_clock(self, step):
+    def start_clock(self, step: int) -> None:
         """Starts a reporting window, so that evaluation and saving are not counted as training."""
         self._last_step, self._last_time = step, time.monotonic()
 
-    def train(self, step, figures):
-        """Reports a window of updates that ends at `step`; `figures` are means over it."""
+    def train(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Reports a window of updates that ends at `step`; `metrics` are means over it."""
         now = time.monotonic()
         steps, seconds = step - self._last_step, max(now - self._last_time, 1e-9)
         self._last_step, self._last_time = step, now
-        rate = seconds / steps
+        seconds_per_step = seconds / steps
         self._windows += 1
-        line = f"step {step:>{len(f'{self.total_steps:,}')},}/{self.total_steps:,}  {_line(figures)}"
+        line = f"step {step:>{len(f'{self.total_steps:,}')},}/{self.total_steps:,}  {_line(metrics)}"
         if self._windows == 1:
-            # This window holds the compilation: its speed says nothing about the rest.
-            self.say(f"{line}  ({seconds:.0f} s, compilation included)")
-            self._record("train", step, figures)
+            # This window includes the compilation: its speed says nothing about the rest.
+            self.print(f"{line}  ({seconds:.0f} s, compilation included)")
+            self._record("train", step, metrics)
             return
         # Half old, half new is steady.
-        self._seconds_per_step = rate if self._windows == 2 else (self._seconds_per_step + rate) / 2
-        examples = self.examples_per_step / rate
+        steady = self._windows > 2
+        self._seconds_per_step = (self._seconds_per_step + seconds_per_step) / 2 if steady else seconds_per_step
+        examples = self.examples_per_step / seconds_per_step
         tokens = examples * self.tokens_per_example
         left = duration((self.total_steps - step) * self._seconds_per_step)
-        self.say(f"{line}  {examples:,.1f} examples/s  {tokens:,.0f} tokens/s  left {left}")
-        self._record("train", step, {**figures, "examples_per_second": examples, "tokens_per_second": tokens})
+        self.print(f"{line}  {examples:,.1f} examples/s  {tokens:,.0f} tokens/s  left {left}")
+        self._record("train", step, {**metrics, "examples_per_second": examples, "tokens_per_second": tokens})
 
-    def evaluation(self, step, figures):
+    def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         """Reports an evaluation and writes it to eval_results.txt, one `key = value` a line as the release does."""
-        self.say(f"evaluation at step {step:,}: {_line(figures)}")
-        self._record("eval", step, figures)
+        self.print(f"evaluation at step {step:,}: {_line(metrics)}")
+        self._record("eval", step, metrics)
         if self.directory.writable:
-            results = sorted({**figures, "global_step": step}.items())
-            files.write_text(self.directory.join("eval_results.txt"),
+            results = sorted({**metrics, run_files.GLOBAL_STEP: step}.items())
+            files.write_text(self.directory.join(run_files.EVAL_RESULTS),
                              "".join(f"{key} = {value}\n" for key, value in results))
 
-    def flush(self):
-        """Makes TensorBoard's files whole, before a process may end."""
+    def flush(self) -> None:
+        """Writes out TensorBoard's files, before the process may end."""
         for writer in self._writers.values():
             writer.flush()
 
-    def _record(self, kind, step, figures):
+    def _record(self, kind: str, step: int, metrics: Mapping[str, float]) -> None:
         if not self.directory.writable:
             return
         if kind not in self._writers:
             self._writers[kind] = tf.summary.create_file_writer(self.directory.join(kind))
         with self._writers[kind].as_default(step=step):
-            for name, value in figures.items():
+            for name, value in metrics.items():
                 tf.summary.scalar(name, value)
-        with files.open_file(self.directory.join(_METRICS), "a") as file:
-            file.write(json.dumps({"kind": kind, "step": step, **figures}) + "\n")
-
-    def _drop_after(self, step):
-        if lines := read_metrics(self.directory.path):
-            kept = "".join(json.dumps(line) + "\n" for line in lines if line["step"] <= step)
-            files.write_text(self.directory.join(_METRICS), kept)
+        with files.open_file(self.directory.join(run_files.METRICS), "a") as file:
+            file.write(json.dumps({"kind": kind, "step": step, **metrics}) + "\n")
 
 
-def read_metrics(run_folder):
-    """List of dicts (`kind`, `step` and figures) that a run has reported, for drawing its curve."""
-    path = f"{run_folder}/{_METRICS}"
-    lines = files.read_text(path).splitlines() if files.exists(path) else []
-    # A process killed while it wrote leaves half a line at the end.
-    return [json.loads(line) for line in lines if line.endswith("}")]
-
-
-def duration(seconds):
-    """Seconds as h:mm:ss."""
-    minutes, seconds = divmod(round(max(0, seconds)), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
-
-
-def _line(figures):
-    return "  ".join(f"{_SHORT.get(name, name)} {_number(value)}" for name, value in figures.items()
+def _line(metrics: Mapping[str, float]) -> str:
+    return "  ".join(f"{_SHORT.get(name, name)} {_number(value)}" for name, value in metrics.items()
                      if name not in _QUIET)
 
 
@@ -118,5 +99,5 @@ _SHORT = {"masked_lm_accuracy": "mlm acc", "masked_lm_loss": "mlm loss", "next_s
 _QUIET = {"gradient_norm"}
 
 
-def _number(value):
+def _number(value: float) -> str:
     return f"{value:.2e}" if 0 < abs(value) < 1e-2 else f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,43 +1,41 @@
-"""The folder of one run: what it was told, its checkpoints, and the model it ends with.
-
-    run.json                  the settings that decide the result; a command with others is refused
-    bert_config.json          the model's sizes, and vocab.txt: so that a run is a checkpoint to start from at any time
-    model.ckpt-1000.*         weights, optimizer slots and global_step, by the release's variable names
-    checkpoint                the newest of them, as TensorFlow writes it
-    metrics.jsonl             what was reported, a line each
-    final_model/              bert_config.json, vocab.txt and bert_model.ckpt.*, as a released checkpoint is laid out
-"""
+"""The folder of one run: its settings, its checkpoints, and its final model (names in `foundation.run_files`)."""
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from foundation import files
+from foundation import files, run_files
 from foundation.errors import BertError
 from modeling.checkpoints import google
-
-_GLOBAL_STEP = "global_step"
+from modeling.checkpoints.load import Checkpoint
+from modeling.config import BertConfig
+from training import metrics_log
 
 
 class RunDirectory:
     """One run's folder.
 
     Args:
-        path: the folder; made where it does not exist.
-        keep: how many checkpoints stay.
+        path: the folder.
+        keep: checkpoints to keep.
         writable: False on machines other than the first, which only read.
     """
 
-    def __init__(self, path, keep=5, writable=True):
+    def __init__(self, path: str, keep: int = 5, writable: bool = True) -> None:
         self.path = path
         self.keep = keep
         self.writable = writable
-        if writable:
-            files.make_folder(path)
 
-    def claim(self, settings):
-        """Notes the settings that decide this run's result, or holds them to those noted before.
+    def make(self) -> None:
+        """Makes the folder where it does not exist. Raises BertError where that is impossible."""
+        if self.writable:
+            files.make_folder(self.path)
+
+    def claim(self, settings: Mapping[str, Any]) -> None:
+        """Writes down the settings that decide this run's result, or compares them with those of an earlier start.
 
         Args:
             settings: JSON-able dict.
@@ -45,35 +43,39 @@ class RunDirectory:
         Raises:
             BertError: the folder belongs to a run with other settings; the first that differ are named.
         """
-        noted = self.join("run.json")
-        settings = {key: settings[key] for key in sorted(settings)}
-        if not files.exists(noted):
+        path = self.join(run_files.RUN)
+        if not files.exists(path):
             if self.writable:
-                files.write_json(noted, settings)
+                files.write_json(path, dict(settings))
             return
-        before = files.read_json(noted)
+        before = files.read_json(path)
         differing = [key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)]
         if differing:
             changes = "; ".join(f"{key} was {before.get(key)!r}, is {settings.get(key)!r}" for key in differing[:4])
             raise BertError(
                 f"{self.path} belongs to a run with other settings: {changes}. "
-                f"Name another --output_dir, or remove this folder to start anew."
+                f"Choose another --output_dir, or remove this folder to start over."
             )
 
-    def join(self, name):
+    def join(self, name: str) -> str:
         """Path of a file in the folder."""
         return os.path.join(self.path, name)
 
-    def note_model(self, config, vocab_file):
-        """Writes configuration and vocabulary into the folder."""
+    def write_model_files(self, config: BertConfig, vocab_file: str | None) -> None:
+        """Writes configuration and vocabulary into the folder, where this machine writes."""
         if self.writable:
             _write_model_files(self.path, config, vocab_file)
 
-    def checkpoints(self):
+    def drop_reports_after(self, step: int) -> None:
+        """Drops reports that an earlier start made after a step: a run that resumes there makes them again."""
+        if self.writable:
+            metrics_log.drop_after(self.path, step)
+
+    def checkpoints(self) -> list[tuple[int, str]]:
         """Complete checkpoints, list of (step, prefix), oldest first."""
         return google.training_checkpoints(self.path)
 
-    def save(self, step, variables):
+    def save(self, step: int, variables: Mapping[str, Any]) -> str:
         """Writes a checkpoint, makes it the newest, and removes those beyond `keep`.
 
         Args:
@@ -83,25 +85,25 @@ class RunDirectory:
         Returns:
             the checkpoint's prefix.
         """
-        prefix = self.join(f"{google.TRAINING_PREFIX}-{step}")
+        prefix = self.join(f"{run_files.RUN_CHECKPOINT}-{step}")
         if not self.writable:
             return prefix
         with files.writing(prefix):
-            google.write(prefix, {**_values(variables), _GLOBAL_STEP: np.int64(step)})
+            google.write(prefix, {**_values(variables), run_files.GLOBAL_STEP: np.int64(step)})
         complete = [path for _, path in self.checkpoints()]
         self._point_at(prefix, complete[-self.keep :])
         for old in complete[: -self.keep]:
             _remove(old)
         return prefix
 
-    def _point_at(self, newest, kept):
-        """Writes the state file that `tf.train.latest_checkpoint` reads."""
+    def _point_at(self, newest: str, kept: list[str]) -> None:
+        """Writes the file that `tf.train.latest_checkpoint` reads."""
         lines = [f'model_checkpoint_path: "{os.path.basename(newest)}"']
         lines += [f'all_model_checkpoint_paths: "{os.path.basename(path)}"' for path in kept]
-        files.write_text(self.join("checkpoint"), "\n".join(lines) + "\n")
+        files.write_text(self.join(run_files.NEWEST_CHECKPOINT), "\n".join(lines) + "\n")
 
-    def restore(self, variables):
-        """Loads the newest checkpoint that can be read, passing over damaged ones with a warning.
+    def restore(self, variables: Mapping[str, Any]) -> int | None:
+        """Loads the newest checkpoint that can be read, skipping damaged ones with a warning.
 
         Args:
             variables: dict of name to variable, each of which must be in the checkpoint.
@@ -114,29 +116,27 @@ class RunDirectory:
                 assign(variables, google.read(prefix), prefix)
                 return step
             except BertError as error:
-                print(f"warning: passed over a damaged checkpoint: {error}", flush=True)
+                print(f"warning: skipped a damaged checkpoint: {error}", flush=True)
         return None
 
-    def write_final(self, model_variables, config, vocab_file):
-        """Writes the folder that fine-tuning and serving start from: no optimizer slots, laid out as a release."""
-        folder = self.join("final_model")
+    def write_final(self, model_variables: Mapping[str, Any], config: BertConfig, vocab_file: str | None) -> str:
+        """Writes the folder that fine-tuning and serving start from: no optimizer slots, laid out like a release.
+
+        Returns:
+            the folder.
+        """
+        folder = self.join(run_files.FINAL_MODEL)
         if not self.writable:
             return folder
         files.make_folder(folder)
         _write_model_files(folder, config, vocab_file)
-        prefix = os.path.join(folder, "bert_model.ckpt")
+        prefix = os.path.join(folder, run_files.RELEASED_CHECKPOINT)
         with files.writing(prefix):
             google.write(prefix, _values(model_variables))
         return folder
 
 
-def holds_weights(folder):
-    """Whether a folder is that of a run that has saved or finished."""
-    final = os.path.join(folder, "final_model", "bert_model.ckpt.index")
-    return files.exists(final) or bool(google.training_checkpoints(folder))
-
-
-def assign(variables, reader, prefix):
+def assign(variables: Mapping[str, Any], reader: Any, prefix: str) -> None:
     """Assigns variables from a checkpoint by name; all are read before the first is changed.
 
     Raises:
@@ -153,30 +153,31 @@ def assign(variables, reader, prefix):
         variables[name].assign(value)
 
 
-def take_all(variables, checkpoint):
+def take_all(variables: Mapping[str, Any], checkpoint: Checkpoint) -> int:
     """Assigns weights and optimizer slots of another run's checkpoint; returns the step it was written at.
 
     Args:
         variables: dict of name to variable, each of which must be there.
-        checkpoint: modeling.checkpoints.load.Checkpoint.
+        checkpoint: Checkpoint.
 
     Raises:
         BertError: see `assign`.
     """
     assign(variables, checkpoint.reader, checkpoint.path)
-    return int(checkpoint.reader.get(_GLOBAL_STEP)) if _GLOBAL_STEP in checkpoint.reader.shapes else 0
+    reader = checkpoint.reader
+    return int(reader.get(run_files.GLOBAL_STEP)) if run_files.GLOBAL_STEP in reader.shapes else 0
 
 
-def _write_model_files(folder, config, vocab_file):
-    config.to_json_file(os.path.join(folder, "bert_config.json"))
+def _write_model_files(folder: str, config: BertConfig, vocab_file: str | None) -> None:
+    config.to_json_file(os.path.join(folder, run_files.CONFIG))
     if vocab_file:
-        files.write_text(os.path.join(folder, "vocab.txt"), files.read_text(vocab_file))
+        files.write_text(os.path.join(folder, run_files.VOCABULARY), files.read_text(vocab_file))
 
 
-def _values(variables):
+def _values(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tf.convert_to_tensor(variable) for name, variable in variables.items()}
 
 
-def _remove(prefix):
+def _remove(prefix: str) -> None:
     for file in files.glob(f"{prefix}.*"):
         files.remove(file)

@@ -73,7 +73,7 @@ class HardwareSettings(Settings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizationSettings(Settings):
-    """The update rule (paper, appendix A.2; defaults as released)."""
+    """The update rule (paper, appendix A.2; defaults as released), and the seed of whatever is random in a run."""
 
     learning_rate: float = setting(
         5e-5, group=TRAINING, released=True, help="Learning rate at the end of warm-up.")
@@ -88,6 +88,9 @@ class OptimizationSettings(Settings):
     gradient_accumulation_steps: int = setting(
         1, at_least=1, group=TRAINING,
         help="Split each batch into this many parts to fit it into memory; the result is the same.")
+    random_seed: int = setting(
+        12345, at_least=0, at_most=2**31 - 1, group=TRAINING,
+        help="Seed of initial weights, dropout and the order of the data.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -108,9 +111,6 @@ class LoopSettings(Settings):
         help="Evaluate every N steps during training; 0: only at the end.")
     stop_at_step: int = setting(
         0, at_least=0, group=TRAINING, help="Stop at this step of the schedule; 0: at its last step.")
-    random_seed: int = setting(
-        12345, at_least=0, at_most=2**31 - 1, group=TRAINING,
-        help="Seed of initial weights, dropout and the order of the data.")
     seconds_per_report: float = 10.0
 
 

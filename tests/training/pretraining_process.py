@@ -13,26 +13,34 @@ import sys
 import tensorflow as tf
 
 from training import pretraining
-from training.settings import HardwareSettings, LoopSettings, OptimizationSettings, PretrainingSettings, StartSettings
+from training.settings import (
+    HardwareSettings,
+    InitialModelSettings,
+    LoopSettings,
+    OptimizationSettings,
+    PretrainingSettings,
+)
+
+PARTS = {"hardware": HardwareSettings, "optimization": OptimizationSettings, "loop": LoopSettings,
+         "initial_model": InitialModelSettings}
 
 
-def settings(config, records, output_dir, *, hardware=None, optimization=None, loop=None, **rest):
+def settings(config, records, output_dir, *, init_checkpoint=None, hardware=None, optimization=None, loop=None, **rest):
     """Settings of a tiny run, as a dict that JSON can carry."""
     return {
-        "bert_config_file": str(config), "input_file": str(records), "do_train": True, "max_seq_length": 16,
-        "max_predictions_per_seq": 3, "train_batch_size": 8,
+        "initial_model": {"bert_config_file": str(config), "init_checkpoint": init_checkpoint},
+        "input_file": str(records), "do_train": True, "max_seq_length": 16, "max_predictions_per_seq": 3,
+        "train_batch_size": 8, "num_train_steps": 6, "num_warmup_steps": 2,
         "hardware": {"precision": "float32", **(hardware or {})},
-        "optimization": {"num_train_steps": 6, "num_warmup_steps": 2, "learning_rate": 1e-2, **(optimization or {})},
+        "optimization": {"learning_rate": 1e-2, **(optimization or {})},
         "loop": {"output_dir": str(output_dir), **(loop or {})}, **rest,
     }
 
 
 def from_dict(values):
-    """PretrainingSettings from what `settings` gave."""
-    parts = {"hardware": HardwareSettings, "optimization": OptimizationSettings, "loop": LoopSettings}
-    start = {name: values[name] for name in StartSettings.__dataclass_fields__ if name in values}
-    return PretrainingSettings(start=StartSettings(**start), **{
-        name: parts[name](**value) if name in parts else value for name, value in values.items() if name not in start})
+    """PretrainingSettings from what `settings` returned."""
+    return PretrainingSettings(**{name: PARTS[name](**value) if name in PARTS else value
+                                  for name, value in values.items()})
 
 
 def start(values, logical_devices=1, environment=None):

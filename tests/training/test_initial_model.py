@@ -10,8 +10,8 @@ from foundation.errors import BertError
 from modeling.checkpoints import convert, google
 from modeling.config import BertConfig
 from modeling.models import ClassificationModel, named_variables
-from training.initial_model import StartingPoint
-from training.settings import StartSettings
+from training import initial_model
+from training.settings import InitialModelSettings
 
 CONFIG = BertConfig(vocab_size=7, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=6,
                     max_position_embeddings=5)
@@ -26,60 +26,64 @@ def released(folder, config=CONFIG, vocabulary=True):
     return f"{folder}/bert_model.ckpt"
 
 
+def find(**settings):
+    return initial_model.find(InitialModelSettings(**settings))
+
+
 def refusal(*arguments, **settings):
     with pytest.raises(BertError) as error:
-        StartingPoint(StartSettings(**settings), *arguments)
+        initial_model.find(InitialModelSettings(**settings), *arguments)
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
 def test_checkpoint_brings_its_configuration_and_vocabulary(tmp_path):
-    start = StartingPoint(StartSettings(init_checkpoint=released(tmp_path)))
-    assert (start.config, start.config_file) == (CONFIG, f"{tmp_path}/bert_config.json")
-    assert start.vocab_file == f"{tmp_path}/vocab.txt"
-    assert start.do_lower_case is True
+    initial = find(init_checkpoint=released(tmp_path))
+    assert (initial.config, initial.config_file) == (CONFIG, f"{tmp_path}/bert_config.json")
+    assert initial.vocab_file == f"{tmp_path}/vocab.txt"
+    assert initial.do_lower_case is True
 
 
 def test_hugging_face_folder_brings_them_too(tmp_path):
     released(tmp_path / "x")
     convert.convert(str(tmp_path / "x"), str(tmp_path / "y"), "huggingface", do_lower_case=False)
-    start = StartingPoint(StartSettings(init_checkpoint=str(tmp_path / "y")))
-    assert start.config == CONFIG.replace(do_lower_case=False) and start.do_lower_case is False
-    assert (start.config_file, start.vocab_file) == (f"{tmp_path}/y/config.json", f"{tmp_path}/y/vocab.txt")
+    initial = find(init_checkpoint=str(tmp_path / "y"))
+    assert initial.config == CONFIG.replace(do_lower_case=False) and initial.do_lower_case is False
+    assert (initial.config_file, initial.vocab_file) == (f"{tmp_path}/y/config.json", f"{tmp_path}/y/vocab.txt")
 
 
 def test_configuration_and_vocabulary_of_the_flags_win(tmp_path):
     other = str(tmp_path / "other.json")
     CONFIG.replace(hidden_act="gelu_erf").to_json_file(other)
     files.write_text(str(tmp_path / "mine.txt"), "[PAD]\n")
-    start = StartingPoint(StartSettings(bert_config_file=other, init_checkpoint=released(tmp_path / "x"),
-                                        vocab_file=str(tmp_path / "mine.txt")))
-    assert (start.config.hidden_act, start.config_file) == ("gelu_erf", other)
-    assert start.vocab_file == str(tmp_path / "mine.txt")
+    initial = find(bert_config_file=other, init_checkpoint=released(tmp_path / "x"),
+                        vocab_file=str(tmp_path / "mine.txt"))
+    assert (initial.config.hidden_act, initial.config_file) == ("gelu_erf", other)
+    assert initial.vocab_file == str(tmp_path / "mine.txt")
 
 
 def test_vocabulary_is_found_beside_the_configuration_where_there_is_no_checkpoint(tmp_path):
     released(tmp_path)
-    start = StartingPoint(StartSettings(bert_config_file=str(tmp_path / "bert_config.json")))
-    assert start.checkpoint is None and start.vocab_file == f"{tmp_path}/vocab.txt"
+    initial = find(bert_config_file=str(tmp_path / "bert_config.json"))
+    assert initial.checkpoint is None and initial.vocab_file == f"{tmp_path}/vocab.txt"
 
 
 def test_no_vocabulary_anywhere_is_none_and_a_wrong_one_names_its_flag(tmp_path):
     prefix = released(tmp_path, vocabulary=False)
-    assert StartingPoint(StartSettings(init_checkpoint=prefix)).vocab_file is None
+    assert find(init_checkpoint=prefix).vocab_file is None
     with pytest.raises(BertError, match=r"v\.txt: no such file, or a glob that matches none \(--vocab_file\)"):
-        StartingPoint(StartSettings(init_checkpoint=prefix, vocab_file=f"{tmp_path}/v.txt")).vocab_file  # noqa: B018
+        find(init_checkpoint=prefix, vocab_file=f"{tmp_path}/v.txt").vocab_file  # noqa: B018
 
 
 def test_nothing_given_says_what_is_needed():
     assert refusal() == (
-        "Which model? Give --bert_config_file, or --init_checkpoint with its configuration beside it.")
+        "No model given. Pass --bert_config_file, or an --init_checkpoint whose folder has a configuration.")
 
 
 def test_checkpoint_without_configuration_names_the_flag(tmp_path):
     google.write(f"{tmp_path}/x", {"bert/a": np.ones(1)})
     assert refusal(init_checkpoint=f"{tmp_path}/x") == (
-        f"{tmp_path}/x: no bert_config.json or config.json beside it. Give --bert_config_file.")
+        f"{tmp_path}/x: no bert_config.json or config.json in the same folder. Give --bert_config_file.")
 
 
 @pytest.mark.parametrize(("said", "word"), [(False, "cased"), (True, "uncased")])
@@ -92,7 +96,7 @@ def test_casing_against_the_configuration_s_is_refused(tmp_path, said, word):
     assert refusal(bert_config_file=config, do_lower_case=not said) == (
         f"--do_lower_case={asked}, but the model is {word} ({config}). Leave the flag out.")
     for asked in (None, said):
-        assert StartingPoint(StartSettings(init_checkpoint=prefix, do_lower_case=asked)).do_lower_case is said
+        assert find(init_checkpoint=prefix, do_lower_case=asked).do_lower_case is said
 
 
 def test_casing_against_the_name_of_a_released_folder_is_refused_as_in_the_release(tmp_path):
@@ -101,12 +105,12 @@ def test_casing_against_the_name_of_a_released_folder_is_refused_as_in_the_relea
     # The README's command gives all three flags.
     assert refusal(init_checkpoint=prefix, bert_config_file=config, do_lower_case=True) == (
         f"--do_lower_case=true, but the model is cased ({prefix}). Leave the flag out.")
-    assert StartingPoint(StartSettings(init_checkpoint=prefix, bert_config_file=config)).do_lower_case is False
+    assert find(init_checkpoint=prefix, bert_config_file=config).do_lower_case is False
 
 
 def test_casing_that_only_the_flag_tells_is_the_flag_s(tmp_path):
-    start = StartingPoint(StartSettings(init_checkpoint=released(tmp_path), do_lower_case=False))
-    assert start.do_lower_case is False
+    initial = find(init_checkpoint=released(tmp_path), do_lower_case=False)
+    assert initial.do_lower_case is False
 
 
 def test_training_run_brings_its_newest_checkpoint_when_training_goes_on(tmp_path):
@@ -114,22 +118,22 @@ def test_training_run_brings_its_newest_checkpoint_when_training_goes_on(tmp_pat
     CONFIG.to_json_file(f"{tmp_path}/bert_config.json")
     google.write(f"{tmp_path}/model.ckpt-5", named_variables(ClassificationModel(CONFIG, 2)))
     released(tmp_path / "final_model")
-    settings = StartSettings(init_checkpoint=str(tmp_path))
-    assert StartingPoint(settings).checkpoint.path == f"{tmp_path}/final_model/bert_model.ckpt"
-    assert StartingPoint(settings, training=True).checkpoint.path == f"{tmp_path}/model.ckpt-5"
+    settings = InitialModelSettings(init_checkpoint=str(tmp_path))
+    assert initial_model.find(settings).checkpoint.path == f"{tmp_path}/final_model/bert_model.ckpt"
+    assert initial_model.find(settings, training=True).checkpoint.path == f"{tmp_path}/model.ckpt-5"
 
 
 def test_report_says_what_was_read_and_leaves_another_task_s_head(tmp_path):
     prefix = released(tmp_path)
-    start = StartingPoint(StartSettings(init_checkpoint=prefix))
+    initial = find(init_checkpoint=prefix)
     model = ClassificationModel(CONFIG, 2)
     before = model.head.output_weights.numpy()
-    report = start.load(model, new_head=True)
+    report = initial.load(model, new_head=True)
     assert (len(report.read), report.initial, report.unused) == (
         23, ("output_weights", "output_bias"), ("output_bias", "output_weights"))
     np.testing.assert_array_equal(model.head.output_weights.numpy(), before)
-    assert start.load(model).summary() == "25 tensors read, 0 left at their initial values, 0 unused."
-    np.testing.assert_array_equal(model.head.output_weights, start.checkpoint.reader.get("output_weights"))
+    assert initial.load(model).summary() == "25 tensors read, 0 left at their initial values, 0 unused."
+    np.testing.assert_array_equal(model.head.output_weights, initial.checkpoint.reader.get("output_weights"))
 
 
 def test_flags_of_longer_positions_more_words_and_missing_weights_reach_the_loading(tmp_path):
@@ -138,9 +142,9 @@ def test_flags_of_longer_positions_more_words_and_missing_weights_reach_the_load
     CONFIG.replace(max_position_embeddings=9, vocab_size=8, num_hidden_layers=2).to_json_file(larger)
 
     def load(**settings):
-        start = StartingPoint(StartSettings(bert_config_file=larger, init_checkpoint=prefix, **settings))
-        model = ClassificationModel(start.config, 2)
-        return model, start.load(model)
+        initial = find(bert_config_file=larger, init_checkpoint=prefix, **settings)
+        model = ClassificationModel(initial.config, 2)
+        return model, initial.load(model)
 
     for settings, flag in (
         ({}, "--extend_vocabulary=true"),
@@ -153,20 +157,6 @@ def test_flags_of_longer_positions_more_words_and_missing_weights_reach_the_load
     assert (len(report.read), len(report.initial), report.unused) == (25, 16, ())
     positions = named_variables(model)["bert/embeddings/position_embeddings"].numpy()
     np.testing.assert_array_equal(positions[5:], positions[:4])
-
-
-def test_flags_of_a_command_become_the_settings(tmp_path):
-    from absl import flags as absl_flags
-
-    from training import flags
-
-    values = absl_flags.FlagValues()
-    absl_flags.DEFINE_string("init_checkpoint", None, "", flag_values=values)
-    absl_flags.DEFINE_string("extend_positions", "no", "", flag_values=values)
-    absl_flags.DEFINE_bool("allow_missing_weights", False, "", flag_values=values)
-    values(["script", "--init_checkpoint=x", "--extend_positions=copy", "--allow_missing_weights"])
-    assert flags.start(values) == StartSettings(init_checkpoint="x", extend_positions="copy",
-                                                allow_missing_weights=True)
 
 
 def test_json_of_the_configuration_that_is_damaged_names_file_and_line(tmp_path):

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from training import curve, reporting
+from foundation.durations import duration
+from training import curve, metrics_log, reporting
 from training.run_directory import RunDirectory
 
-FIGURES = {"loss": 7.25, "masked_lm_loss": 6.5, "masked_lm_accuracy": 0.125, "learning_rate": 1e-4,
+METRICS = {"loss": 7.25, "masked_lm_loss": 6.5, "masked_lm_accuracy": 0.125, "learning_rate": 1e-4,
            "gradient_norm": 2.0}
 
 
@@ -15,12 +16,12 @@ FIGURES = {"loss": 7.25, "masked_lm_loss": 6.5, "masked_lm_accuracy": 0.125, "le
 def reporter(tmp_path, monkeypatch):
     clock = iter([0.0, 10.0, 15.0, 20.0])
     monkeypatch.setattr(reporting.time, "monotonic", lambda: next(clock))
-    return reporting.Reporter(RunDirectory(str(tmp_path)), 1000, 32, 128, first_step=0)
+    return reporting.Reporter(RunDirectory(str(tmp_path)), 1000, 32, 128)
 
 
 def test_first_line_says_that_it_holds_the_compilation_and_later_ones_say_speed_and_time_left(reporter, capsys):
-    reporter.train(1, FIGURES)
-    reporter.train(11, FIGURES)
+    reporter.train(1, METRICS)
+    reporter.train(11, METRICS)
     first, second = capsys.readouterr().out.splitlines()
     assert first.endswith("(10 s, compilation included)")
     assert second == ("step    11/1,000  loss 7.25  mlm loss 6.5  mlm acc 0.125  lr 1.00e-04  "
@@ -34,31 +35,31 @@ def test_results_are_written_as_the_release_writes_them(reporter, tmp_path):
 
 def test_lines_after_the_step_of_a_restart_are_dropped(reporter, tmp_path):
     for step in (10, 20, 30):
-        reporter.train(step, FIGURES)
+        reporter.train(step, METRICS)
     with open(tmp_path / "metrics.jsonl", "a") as file:
         file.write('{"kind": "train", "st')  # a process killed while it wrote
-    assert [line["step"] for line in reporting.read_metrics(str(tmp_path))] == [10, 20, 30]
+    assert [line["step"] for line in metrics_log.read(str(tmp_path))] == [10, 20, 30]
 
 
 def test_restart_rewrites_the_metrics_up_to_its_step(tmp_path):
     directory = RunDirectory(str(tmp_path))
-    before = reporting.Reporter(directory, 100, 1, 1, first_step=0)
+    before = reporting.Reporter(directory, 100, 1, 1)
     for step in (10, 20, 30):
-        before.train(step, FIGURES)
-    reporting.Reporter(directory, 100, 1, 1, first_step=20)
-    assert [line["step"] for line in reporting.read_metrics(str(tmp_path))] == [10, 20]
+        before.train(step, METRICS)
+    directory.drop_reports_after(20)
+    assert [line["step"] for line in metrics_log.read(str(tmp_path))] == [10, 20]
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00:00"), (59.6, "0:01:00"), (3661, "1:01:01"), (-5, "0:00:00")])
 def test_duration(seconds, shown):
-    assert reporting.duration(seconds) == shown
+    assert duration(seconds) == shown
 
 
 def test_curve_is_a_picture_of_what_was_reported(tmp_path):
-    reporter = reporting.Reporter(RunDirectory(str(tmp_path)), 100, 1, 1, first_step=0)
+    reporter = reporting.Reporter(RunDirectory(str(tmp_path)), 100, 1, 1)
     for step in (10, 20):
-        reporter.train(step, FIGURES)
-    reporter.evaluation(20, FIGURES)
+        reporter.train(step, METRICS)
+    reporter.evaluation(20, METRICS)
     panels = (curve.Panel("loss, nats", {"loss": "loss"}, reference=("entropy", 6.0)), curve.PRETRAINING_ACCURACY)
     curve.draw(str(tmp_path), str(tmp_path / "curve.png"), "A run", panels)
     content = (tmp_path / "curve.png").read_bytes()

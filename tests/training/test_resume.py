@@ -10,7 +10,7 @@ import pytest
 from modeling.checkpoints import google
 from tests.conftest import TINY_CONFIG, tiny_arrays, write_records
 from tests.training.pretraining_process import finish, from_dict, settings, start, start_cluster
-from training import pretraining, reporting
+from training import metrics_log, pretraining
 
 STEPS = 400
 
@@ -26,7 +26,7 @@ def shared(tmp_path_factory):
 
     def command(output_dir):
         return settings(config, f"{folder}/*.tfrecord", output_dir, shuffle_buffer=20,
-                        optimization={"num_train_steps": STEPS},
+                        num_train_steps=STEPS,
                         loop={"save_checkpoints_steps": 20, "seconds_per_report": 0.05})
 
     pretraining.run(from_dict(command(folder / "whole")))
@@ -54,9 +54,9 @@ def test_killed_run_ends_with_the_weights_of_one_never_killed(shared, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not list(tmp_path.glob(f"model.ckpt-{STEPS}.index"))
-    assert "Going on from step" in finish(start(command(tmp_path)))
+    assert "Resuming from step" in finish(start(command(tmp_path)))
     assert_same_end(tmp_path, whole)
-    steps = [line["step"] for line in reporting.read_metrics(str(tmp_path)) if line["kind"] == "train"]
+    steps = [line["step"] for line in metrics_log.read(str(tmp_path)) if line["kind"] == "train"]
     assert steps == sorted(set(steps))
 
 
@@ -70,7 +70,7 @@ def test_sigterm_saves_before_it_ends_and_the_same_command_goes_on(shared, tmp_p
     stopped = int(printed.rsplit("Stopped at step ", 1)[1].split()[0].replace(",", ""))
     assert (tmp_path / f"model.ckpt-{stopped}.index").exists()
     assert stopped < STEPS
-    assert f"Going on from step {stopped}" in finish(start(command(tmp_path)))
+    assert f"Resuming from step {stopped}" in finish(start(command(tmp_path)))
     assert_same_end(tmp_path, whole)
 
 

@@ -35,7 +35,7 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, capsys):
     state = variables()
     assert directory.restore(state) == 1
     assert float(state["a/kernel"][0, 0]) == 1.0
-    assert "passed over a damaged checkpoint" in capsys.readouterr().out
+    assert "skipped a damaged checkpoint" in capsys.readouterr().out
 
 
 def test_checkpoint_without_index_was_never_finished(tmp_path):

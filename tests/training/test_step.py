@@ -8,18 +8,18 @@ import tensorflow as tf
 from modeling.config import BertConfig
 from modeling.models import PretrainingModel
 from tests.conftest import TINY_CONFIG, tiny_arrays
+from training.devices import Placement
 from training.optimizers.optimizer import make_optimizer
-from training.pretraining import PretrainingObjective
+from training.pretraining_objective import PretrainingObjective
 from training.settings import OptimizationSettings
 from training.step import TrainStep, fold_in
-from training.strategy import Placement
 
 
 def make_step(dropout=0.0, xla=False, dtype="float32", **settings):
     keras.utils.set_random_seed(1)
     config = BertConfig(**{**TINY_CONFIG, "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout})
     objective = PretrainingObjective(PretrainingModel(config, dtype=dtype))
-    settings = OptimizationSettings(num_train_steps=10, **settings)
+    settings = OptimizationSettings(**settings)
     optimizer = make_optimizer(settings)
     optimizer.build(objective.variables)
     placement = Placement(tf.distribute.get_strategy(), "cpu", dtype, xla)
@@ -58,7 +58,7 @@ def test_dropout_follows_seed_and_step(features):
     gradients = tf.function(step._gradients)
 
     def loss(number):
-        _, sums = gradients(features, step.objective.weights(features), fold_in([7, 0], number, 0))
+        _, sums = gradients(features, step.objective.denominators(features), fold_in([7, 0], number, 0))
         return float(sums[0])
 
     assert loss(1) == loss(1)

@@ -7,7 +7,7 @@ import pytest
 
 from modeling.checkpoints import google
 from tests.training.pretraining_process import finish, from_dict, settings, start, start_cluster
-from training import pretraining, reporting
+from training import metrics_log, pretraining
 
 TOLERANCE = 5e-5
 
@@ -27,7 +27,7 @@ def shared(tmp_path_factory):
 
 
 def losses(folder):
-    return {line["step"]: line["loss"] for line in reporting.read_metrics(str(folder)) if line["kind"] == "train"}
+    return {line["step"]: line["loss"] for line in metrics_log.read(str(folder)) if line["kind"] == "train"}
 
 
 def assert_same_run(folder, expected):

@@ -1,7 +1,7 @@
 """What every optimizer shares: slots, weight decay's exceptions, the plumbing of an update under `tf.distribute`.
 
-An optimizer here is its slots and one update rule. It is no Keras optimizer: it holds no learning rate and no step, does
-not change the gradients it is given, and updates through `tf.distribute` on every strategy.
+An optimizer here is its slots and one update rule. It is no Keras optimizer: it holds no learning rate and no step,
+does not change the gradients it is given, and updates through `tf.distribute` on every strategy.
 """
 
 import importlib

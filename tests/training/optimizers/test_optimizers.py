@@ -1,5 +1,7 @@
 """Schedule, clipping and optimizers against the recorded original and tensorflow-addons."""
 
+import types
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,9 +12,9 @@ from modeling.config import BertConfig
 from modeling.models import PretrainingModel, named_variables
 from training.optimizers.adamw import AdamWeightDecay
 from training.optimizers.lamb import Lamb
-from training.optimizers.optimizer import clip_by_global_norm, make_optimizer
+from training.optimizers.optimizer import Optimizer, clip_by_global_norm, make_optimizer
 from training.schedule import WarmupLinearDecay
-from training.settings import OptimizationSettings
+from training.settings import OPTIMIZERS, OptimizationSettings
 
 NAMES = ("dense/kernel", "dense/bias", "LayerNorm/gamma", "LayerNorm/beta")
 
@@ -24,7 +26,7 @@ def test_learning_rate_is_the_release_s(golden, case):
     expected = np.load(golden / "optimizer/schedules.npz")[case]
     rate, total, warmup = (part.lstrip("lrNW") for part in case.split("_"))
     rates = [
-        float(warmup_linear_decay(tf.constant(step, tf.int64), float(rate), int(total), int(warmup)))
+        float(WarmupLinearDecay(float(rate), int(total), int(warmup))(tf.constant(step, tf.int64)))
         for step in range(len(expected))
     ]
     np.testing.assert_allclose(rates, expected, rtol=1e-5, atol=1e-12)
@@ -156,13 +158,38 @@ def test_clip_by_zero_leaves_gradients_alone():
 
 
 def test_settings_choose_the_optimizer():
-    settings = OptimizationSettings(num_train_steps=10, optimizer="lamb", weight_decay=0.02)
+    settings = OptimizationSettings(optimizer="lamb", weight_decay=0.02)
     optimizer = make_optimizer(settings)
     assert isinstance(optimizer, Lamb)
     assert optimizer.weight_decay == 0.02
-    settings = OptimizationSettings(num_train_steps=10, adam_bias_correction=True)
+    settings = OptimizationSettings(adam_bias_correction=True)
     optimizer = make_optimizer(settings)
     assert isinstance(optimizer, AdamWeightDecay)
     assert optimizer.bias_correction
     assert optimizer.decays("a/kernel")
     assert not any(optimizer.decays(name) for name in ("a/bias", "x/LayerNorm/gamma", "cls/predictions/output_bias"))
+
+
+class Momentum(Optimizer):
+    """Followed from docs/architecture.md: an optimizer with one slot."""
+
+    SLOTS = ("momentum",)
+
+    def update_variable(self, variable, slots, gradient, learning_rate, count, decays):
+        velocity = slots[0].assign(0.9 * slots[0] + gradient)
+        variable.assign_sub(learning_rate * velocity)
+
+
+def make(settings):
+    """What an optimizer's module offers."""
+    return Momentum(settings.weight_decay)
+
+
+def test_new_optimizer_is_one_module_and_one_line(monkeypatch):
+    monkeypatch.setitem(OPTIMIZERS, "momentum", __name__)
+    optimizer = make_optimizer(types.SimpleNamespace(optimizer="momentum", weight_decay=0.0))
+    optimizer.build({"a/kernel": tf.Variable([1.0, 2.0])})
+    assert list(optimizer.slots()) == ["a/kernel/momentum"]
+    for step in range(2):
+        optimizer.apply([tf.constant([1.0, 1.0])], 0.1, step)
+    np.testing.assert_allclose(optimizer.slots()["a/kernel/momentum"], [1.9, 1.9])
