@@ -151,7 +151,7 @@ class _StopRequested(Exception):
 @contextlib.contextmanager
 def _signals_raise() -> Iterator[None]:
     """Turns the first SIGINT or SIGTERM into an exception of the main thread; further ones are ignored."""
-    def raise_once(number, _):
+    def raise_once(number: int, _: object) -> None:
         for each in previous:
             signal.signal(each, lambda *_: None)
         raise _StopRequested(signal.Signals(number).name)

@@ -1,4 +1,4 @@
-"""The script that a search runs, and the flags that it passes on: `run_search.py SCRIPT [flags of the search] -- [its]`."""
+"""The script that a search runs, and its flags: `run_search.py SCRIPT [the search's flags] -- [the script's flags]`."""
 
 import dataclasses
 import os

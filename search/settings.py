@@ -52,7 +52,7 @@ class SearchSettings(Settings):
 
 
 def canonical(value: str) -> str:
-    """One spelling for equal numbers, so that a finished run is found again: 0.00005 and 5e-5 become 5e-05, 3.0 becomes 3.
+    """One spelling for equal numbers, so that a finished run is found again: 0.00005 becomes 5e-05, 3.0 becomes 3.
 
     Text that is not a number is returned without surrounding spaces.
     """
