@@ -149,7 +149,7 @@ class _TextWriter:
 
     def __init__(self, features: Features, vocabulary: Vocabulary, do_lower_case: bool, answer_text: str) -> None:
         self._features, self._vocabulary, self._answer_text = features, vocabulary, answer_text
-        self._rules = TextRules(do_lower_case)
+        self._rules = TextRules.of_casing(do_lower_case)
         self._tokenized: dict[str, str] = {}  # by word: the release's basic tokens of it, joined by spaces
         self._paragraph: Paragraph | None = None  # the last question's, with its words
         self._words: list[str] = []
@@ -189,7 +189,7 @@ def get_final_text(predicted: str, original: str, do_lower_case: bool) -> str:
     Returns:
         a part of `original`, or all of it where the pieces are not found.
     """
-    return _find_in_original(predicted, original, " ".join(TextRules(do_lower_case).words(original)))
+    return _find_in_original(predicted, original, " ".join(TextRules.of_casing(do_lower_case).words(original)))
 
 
 def _find_in_original(predicted: str, original: str, tokenized: str) -> str:

@@ -222,7 +222,7 @@ def trainable(questions: Sequence[Question], version_2_with_negative: bool, path
         else:
             kept.append(dataclasses.replace(question, is_impossible=False) if question.is_impossible else question)
     if all(question.is_impossible for question in kept):
-        raise BertError(f"{path}: no question has an answer that is in its context. Is it a training file?")
+        raise BertError(f"{path}: no answer is found in its context. Is it a training file?")
     return kept, lost
 
 

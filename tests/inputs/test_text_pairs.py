@@ -20,12 +20,12 @@ def recorded(golden):
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer(Vocabulary.from_tokens(released_vocabulary.tokens("uncased")))
+    return Tokenizer(Vocabulary(released_vocabulary.tokens("uncased")))
 
 
 @pytest.fixture(scope="module")
 def letters():
-    return Tokenizer(Vocabulary.from_tokens([*SPECIAL_TOKENS, "a", "b"]))
+    return Tokenizer(Vocabulary([*SPECIAL_TOKENS, "a", "b"]))
 
 
 def test_rows_are_the_recorded_ones(recorded, tokenizer):

@@ -14,6 +14,6 @@ def test_submission_has_words_for_labels_and_brings_scores_into_range():
 
 
 def test_results_have_a_line_for_each_row():
-    numbers = probabilities(np.array([[0, 0], [0, 100]], np.float32))
+    numbers = probabilities(np.array([[0, 0], [0, 200]], np.float32))
     assert results(numbers) == "0.5\t0.5\n0.0\t1.0\n"
     assert numbers.dtype == np.float32

@@ -35,7 +35,7 @@ def task(tmp_path):
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer(Vocabulary.from_tokens([*SPECIAL_TOKENS, *"abcdef.,"]))
+    return Tokenizer(Vocabulary([*SPECIAL_TOKENS, *"abcdef.,"]))
 
 
 def error(action, *arguments, **settings):
@@ -114,7 +114,8 @@ def test_a_later_command_knows_the_columns(task):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    (SWAG.replace("f,2", "f,4"), ", line 2, column 12 ('label'): '4' is not the label of a choice. Labels: 0, 1, 2, 3."),
+    (SWAG.replace("f,2", "f,4"),
+     ", line 2, column 12 ('label'): '4' is not the label of a choice. Labels: 0, 1, 2, 3."),
     (SWAG.replace(",e,f,0", ",,f,0"), ", line 3, column 10 ('ending2'): empty text. Fill it in or remove the line."),
     (SWAG.replace("x,a,,", "x,a,"), ", line 3: 11 columns where the header has 12. "
      "Look for a separator or line end inside a text, or one that is missing."),

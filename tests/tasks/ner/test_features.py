@@ -16,7 +16,7 @@ CONTROL = "\u200b"
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer(Vocabulary.from_tokens([*SPECIAL_TOKENS, "a", "##a", "b", "c", "d", "e", "f"]))
+    return Tokenizer(Vocabulary([*SPECIAL_TOKENS, "a", "##a", "b", "c", "d", "e", "f"]))
 
 
 def sentence(words, tags="", document=0):
@@ -38,7 +38,8 @@ def test_the_first_piece_of_a_word_has_its_label(tokenizer):
 
 
 def test_a_word_without_pieces_is_unknown(tokenizer):
-    features = ner_features.make_features([sentence(f"{CONTROL} a {CONTROL} {CONTROL}", "O B-X O I-X")], tokenizer, LABELS, 16)
+    sentences = [sentence(f"{CONTROL} a {CONTROL} {CONTROL}", "O B-X O I-X")]
+    features = ner_features.make_features(sentences, tokenizer, LABELS, 16)
     assert rows(features, tokenizer) == ["[CLS] *[UNK]/O *a/B-X *[UNK]/O *[UNK]/I-X [SEP]"]
 
 
@@ -67,7 +68,8 @@ def test_document_context_fills_both_sides_within_the_document(tokenizer):
 
 
 def test_context_is_of_whole_words(tokenizer):
-    features = ner_features.make_features([sentence("aaa b"), sentence("c"), sentence("aaa")], tokenizer, LABELS, 7, True)
+    sentences = [sentence("aaa b"), sentence("c"), sentence("aaa")]
+    features = ner_features.make_features(sentences, tokenizer, LABELS, 7, True)
     assert rows(features, tokenizer)[1] == "[CLS] b *c aaa [SEP]".replace("aaa", "a ##a ##a")
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from foundation.errors import BertError
 from tasks.ner import files as ner_files
+from tasks.ner.files import NerSettings
 
 CONLL = """-DOCSTART- -X- -X- O
 
@@ -96,16 +97,16 @@ def test_a_tag_that_its_scheme_forbids_is_named(tagged, tags, scheme, found):
 
 @pytest.mark.parametrize(("content", "message"), [
     ("a O\nb\n", ", line 2: 1 column, where the first line has 2. "
-     "Each line is a word, other columns if any, and a tag."),
+     "Each line is a word, further columns if any, and a tag."),
     ("a\tO\n\nb O\n", ", line 3: 1 column, where the first line has 2. "
-     "Each line is a word, other columns if any, and a tag."),
+     "Each line is a word, further columns if any, and a tag."),
     ("a\tO\n\tO\n", ", line 2, column 1: the word is empty."),
     ("a N O\nb N X-PER\n", ", line 2, column 3: 'X-PER' is not a tag. "
      "Tags are O, B-type and I-type; a file without tags holds words only."),
     ("a B-\n", ", line 1, column 2: 'B-' is not a tag. "
      "Tags are O, B-type and I-type; a file without tags holds words only."),
-    ("", ": holds no words. A line is a word and its tag; an empty line ends a sentence."),
-    ("-DOCSTART- O\n\n", ": holds no words. A line is a word and its tag; an empty line ends a sentence."),
+    ("", ": holds no words. Each line is a word and its tag; an empty line ends a sentence."),
+    ("-DOCSTART- O\n\n", ": holds no words. Each line is a word and its tag; an empty line ends a sentence."),
     (b"a O\nb\xff O\n", ", line 2, byte 2: not UTF-8 (0xff). Re-encode the file."),
     (b"\xef\xbb\xbfa O\n\xe9 O\n", ", line 2, byte 1: not UTF-8 (0xe9). Re-encode the file.")])
 def test_mistakes_are_told_by_file_and_line(write, content, message):
@@ -116,6 +117,8 @@ def test_mistakes_are_told_by_file_and_line(write, content, message):
 @pytest.mark.parametrize(("labels", "message"), [
     (["B-X"], "--labels lacks O, the tag of words outside of entities. Add it."),
     (["O", "X"], "--labels: 'X' is not a tag. Tags are O, B-type and I-type."),
-    (["O", "B-X", "B-X"], "--labels names a tag twice. Remove one of the two.")])
+    (["O", "B-X", "B-X"], "--labels has a tag twice. Remove one of the two.")])
 def test_labels_that_no_tags_can_have(labels, message):
-    assert error(ner_files.check_labels, labels) == message
+    with pytest.raises(BertError) as raised:
+        NerSettings(labels=labels)
+    assert str(raised.value) == message

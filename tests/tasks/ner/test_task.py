@@ -31,7 +31,7 @@ def folder(tmp_path):
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer(Vocabulary.from_tokens([*SPECIAL_TOKENS, *"abcd"]))
+    return Tokenizer(Vocabulary([*SPECIAL_TOKENS, *"abcd"]))
 
 
 def task(folder=None, **settings):

@@ -38,7 +38,7 @@ def tokens():
 @functools.cache
 def tokenizer():
     """The tokenizer of the recorded ids."""
-    return Tokenizer(Vocabulary.from_tokens(tokens()))
+    return Tokenizer(Vocabulary(tokens()))
 
 
 def _texts():

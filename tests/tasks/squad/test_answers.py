@@ -17,7 +17,8 @@ from tests.tasks.squad import golden as squad_golden
 def recorded(golden):
     """Questions, their features and the recorded logits."""
     questions = squad_files.read(squad_golden.QUESTIONS)
-    features = squad_features.make_features(questions, squad_golden.tokenizer(), SquadSettings(max_seq_length=128, doc_stride=48, max_query_length=32), False)
+    windows = SquadSettings(max_seq_length=128, doc_stride=48, max_query_length=32)
+    features = squad_features.make_features(questions, squad_golden.tokenizer(), windows, False)
     with np.load(golden / "squad" / "logits_eval_128_48.npz") as logits:
         return questions, features, {"start_logits": logits["start"], "end_logits": logits["end"]}
 

@@ -81,7 +81,7 @@ def test_answers_are_known_where_each_question_has_a_list(tmp_path):
     (document(question(answer=("1895", "8"))), r'an answer: "answer_start" must be a whole number'),
     (document(question(answer=("1895", -1))), r'\(id "q1"\): "answer_start" is -1'),
     (document(question(answer=(1895, 8))), r'an answer: "text" must be a string, not \'1895\''),
-    (document(question(), question()), r'question id "q1" stands in article 1, paragraph 1 already'),
+    (document(question(), question()), r'question id "q1" is already used in article 1, paragraph 1'),
 ])
 def test_mistake_is_named_with_its_place(tmp_path, content, message):
     with pytest.raises(BertError, match=message):
@@ -94,9 +94,9 @@ def test_mistake_is_named_with_its_place(tmp_path, content, message):
     (document({"id": "q1", "question": "Who?"}), False, r'question "q1" has no answer'),
     (document({"id": "q1", "question": "Who?", "answers": [{"text": "Ada"}]}), False,
      r'question "q1": its answer has no "answer_start"'),
-    (document(question(answer=("nowhere", 3))), False, r"no question has an answer that stands in its context"),
-    (document(question(is_impossible=True)), True, r"no question has an answer that stands in its context"),
-    ({"data": []}, False, r"no question has an answer that stands in its context"),
+    (document(question(answer=("nowhere", 3))), False, r"no answer is found in its context"),
+    (document(question(is_impossible=True)), True, r"no answer is found in its context"),
+    ({"data": []}, False, r"no answer is found in its context"),
 ])
 def test_what_cannot_be_trained_on_is_named(tmp_path, content, version_2, message):
     with pytest.raises(BertError, match=f"^train.json: {message}"):
