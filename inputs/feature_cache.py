@@ -5,19 +5,27 @@ import hashlib
 import io
 import json
 import os
+import typing
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foundation import files
 from foundation.errors import BertError
 from inputs.features import Features
-
-if TYPE_CHECKING:
-    from tokenization.tokenizer import Tokenizer
+from tokenization.vocabulary import Vocabulary
 
 # Raised when features of the same input change.
 _VERSION = 1
+
+
+class Encoding(typing.Protocol):
+    """What word pieces follow from: a Tokenizer, or a model that names its vocabulary and casing."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def do_lower_case(self) -> bool: ...
 
 
 class FeatureCache:
@@ -25,45 +33,51 @@ class FeatureCache:
 
     Args:
         folder: made when something is kept.
-        writable: False on machines other than the first, which only read.
     """
 
-    def __init__(self, folder: str, writable: bool = True) -> None:
+    def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.writable = writable
 
-    def get(self, split: str, key: str, make: Callable[[], Features]) -> Features:
+    def get(self, split: str, key: str, make: Callable[[], Features], keep: bool = True) -> Features:
         """Features of a split, made only where the folder does not hold them.
 
         Args:
             split: name of the split.
             key: from `key_of`, of what they are made from.
             make: makes them.
+            keep: False on machines other than the first, which only read the folder.
         """
-        path = os.path.join(self.folder, f"{split}-{key[:16]}.npz")
+        path = self._path(split, key)
         if files.exists(path):
             # A damaged file is made again.
             with contextlib.suppress(BertError, OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
                 return Features.load(io.BytesIO(files.read_bytes(path)))
         features = make()
-        if self.writable:
+        if keep:
             features.save(buffer := io.BytesIO())
             files.write_bytes(path, buffer.getvalue())
         return features
 
+    def has(self, split: str, key: str) -> bool:
+        """Whether the folder holds features of a split."""
+        return files.exists(self._path(split, key))
 
-def key_of(fingerprint: Mapping[str, Any], paths: Iterable[str], tokenizer: "Tokenizer", training: bool) -> str:
+    def _path(self, split: str, key: str) -> str:
+        return os.path.join(self.folder, f"{split}-{key[:16]}.npz")
+
+
+def key_of(fingerprint: Mapping[str, Any], paths: Iterable[str], encoding: Encoding, training: bool) -> str:
     """64 hex digits that differ where features would.
 
     Args:
         fingerprint: of the task (`tasks.task.Task.fingerprint`).
         paths: the files that the split is read from.
-        tokenizer: makes the word pieces.
+        encoding: of the word pieces.
         training: whether the features are for training.
     """
     made_from = {
         "version": _VERSION, "task": fingerprint, "training": training,
         "files": [files.sha256(path) for path in paths],
-        "vocabulary": tokenizer.vocabulary.sha256, "do_lower_case": tokenizer.do_lower_case,
+        "vocabulary": encoding.vocabulary.sha256, "do_lower_case": encoding.do_lower_case,
     }
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
