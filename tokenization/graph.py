@@ -1,7 +1,7 @@
 """Text to word pieces inside a TensorFlow graph, for a SavedModel that takes text.
 
-The same table as the offline path (`tokenization.text_rules`), as gathers over the code points of a batch, so that
-both give the same ids.
+It applies the same table as the offline path (`tokenization.text_rules`), as gathers over the code points of a batch,
+so that both give the same ids.
 """
 
 import numpy as np
@@ -20,12 +20,13 @@ from tokenization.text_rules import (
     SMALL_SIGMA,
     SPACE,
 )
+from tokenization.vocabulary import Vocabulary
 
 
 class GraphTokenizer(tf.Module):
     """The release's `FullTokenizer` as TensorFlow operations.
 
-    A process that loads a SavedModel with this in it must `import tensorflow_text` first.
+    A process that loads a SavedModel that contains it must `import tensorflow_text` first.
 
     Args:
         vocabulary: Vocabulary.
@@ -39,9 +40,10 @@ class GraphTokenizer(tf.Module):
         RaggedTensor int32 [batch, None], the ids.
     """
 
-    def __init__(self, vocabulary, do_lower_case=True, max_input_chars_per_word=200):
+    def __init__(self, vocabulary: Vocabulary, do_lower_case: bool = True,
+                 max_input_chars_per_word: int = wordpiece.MAX_WORD_CHARACTERS) -> None:
         super().__init__()
-        # ASCII without control characters and without a word over the limit: only to be lower-cased.
+        # ASCII without control characters and without a word over the limit: lower-casing is all it needs.
         word = f"[0-9A-Za-z]{{0,{min(max_input_chars_per_word, 1000)}}}"
         self._plain = rf"(?:{word}[ -/:-@\[-`{{-~\t\n\r])*{word}"
         self.do_lower_case = do_lower_case
@@ -49,7 +51,7 @@ class GraphTokenizer(tf.Module):
         self._rules = wordpiece.native_rules(do_lower_case)
         self._native = wordpiece.native_tokenizer(vocabulary)
 
-    def __call__(self, texts):
+    def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         texts = tf.convert_to_tensor(texts, tf.string)
         texts.shape.assert_has_rank(1)
         plain = tf.strings.regex_full_match(texts, self._plain)
@@ -58,9 +60,9 @@ class GraphTokenizer(tf.Module):
         normal = tf.tensor_scatter_nd_update(normal, rest, self._normalize(tf.gather_nd(texts, rest)))
         return self._native.tokenize(normal)
 
-    def _normalize(self, texts):
+    def _normalize(self, texts: tf.Tensor) -> tf.Tensor:
         """Applies the text rules and the length limit, string [batch] to string [batch]."""
-        # A line feed keeps the last word of a text from the first of the next.
+        # A line feed separates the last word of a text from the first of the next.
         decoded = tf.strings.unicode_decode(tf.strings.join([texts, "\n"]), "UTF-8")
         normal = tf.gather(self._rules.single, decoded.flat_values)
         normal, row_splits = tf.cond(
@@ -70,10 +72,11 @@ class GraphTokenizer(tf.Module):
         )
         normal = self._hide_long_words(normal)
         normal = tf.RaggedTensor.from_row_splits(normal, row_splits, validate=False)
-        return tf.strings.unicode_encode(normal, "UTF-8", errors="ignore")  # which leaves out what is DROP
+        return tf.strings.unicode_encode(normal, "UTF-8", errors="ignore")  # leaves out DROP
 
-    def _apply_rare_rules(self, points, normal, row_splits):
-        """Sequences and what depends on its neighbours, as in `text_rules.TextRules.apply`."""
+    def _apply_rare_rules(self, points: tf.Tensor, normal: tf.Tensor, row_splits: tf.Tensor
+                          ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Sequences and what depends on its neighbours, like `text_rules.TextRules.apply`."""
         rules = self._rules
         if self.do_lower_case:
             normal = _lower_sigmas(points, normal)
@@ -93,8 +96,8 @@ class GraphTokenizer(tf.Module):
             normal = _order_marks(points, normal, source)
         return normal, row_splits
 
-    def _hide_long_words(self, normal):
-        """As `tokenizer._hide_long_words`."""
+    def _hide_long_words(self, normal: tf.Tensor) -> tf.Tensor:
+        """Like `tokenizer._hide_long_words`."""
         limit = self.max_input_chars_per_word
 
         def hide():
@@ -112,8 +115,8 @@ class GraphTokenizer(tf.Module):
         return tf.cond(longest > limit, hide, lambda: normal)
 
 
-def _lower_sigmas(points, normal):
-    """As `text_rules._lower_sigmas`."""
+def _lower_sigmas(points: tf.Tensor, normal: tf.Tensor) -> tf.Tensor:
+    """Like `text_rules._lower_sigmas`."""
     sigmas = _positions(points == CAPITAL_SIGMA)
     classes = tf.gather(text_rules.character_classes(), points)
     seen = _positions(_has(classes, CASE_IGNORABLE | DROPPED, False))
@@ -124,8 +127,8 @@ def _lower_sigmas(points, normal):
         normal, sigmas[:, tf.newaxis], tf.where(final, np.int32(FINAL_SIGMA), np.int32(SMALL_SIGMA)))
 
 
-def _order_marks(points, normal, source):
-    """As `text_rules._order_marks`."""
+def _order_marks(points: tf.Tensor, normal: tf.Tensor, source: tf.Tensor) -> tf.Tensor:
+    """Like `text_rules._order_marks`."""
     combining = tf.gather(text_rules.combining_classes(), tf.maximum(normal, 0))
 
     def sort():
@@ -136,12 +139,12 @@ def _order_marks(points, normal, source):
     return tf.cond(tf.reduce_any(combining != 0), sort, lambda: normal)
 
 
-def _has(classes, bits, wanted=True):
-    """Whether any of the bits is set (or, not wanted, none)."""
+def _has(classes: tf.Tensor, bits: int, wanted: bool = True) -> tf.Tensor:
+    """Whether any of the bits is set; where `wanted` is false, whether none is."""
     found = tf.bitwise.bitwise_and(classes, tf.constant(bits, classes.dtype)) != 0
     return found if wanted else ~found
 
 
-def _positions(mask):
+def _positions(mask: tf.Tensor) -> tf.Tensor:
     """Indices where a vector is true, int64."""
     return tf.where(mask)[:, 0]

@@ -1,6 +1,6 @@
 """Writes `text_rules.npz` from the recorded character tables: `python -m tokenization.make_text_rules`.
 
-To be run again only when tensorflow-text changes its own idea of punctuation (a test says so).
+Run it again only when tensorflow-text changes which characters it takes for punctuation; a test then fails.
 """
 
 import json
@@ -9,19 +9,20 @@ import pathlib
 import numpy as np
 
 from tokenization import text_rules
+from tokenization.vocabulary import CONTINUATION, UNK
 
 _ROOT = pathlib.Path(__file__).parent
 _RECORDED = _ROOT.parent / "tests" / "golden" / "tokenization"
 
 
-def native_separators():
-    """Which code points tensorflow-text's WordPiece takes for words of their own, bool [0x110000]."""
+def native_separators() -> np.ndarray:
+    """The code points that tensorflow-text's WordPiece takes for words of their own, bool [0x110000]."""
     import tensorflow as tf
     import tensorflow_text as tf_text
 
     letter = "\ue000"
     tokenizer = tf_text.FastWordpieceTokenizer(
-        ["[UNK]", letter, "##" + letter], token_out_type=tf.int32, max_bytes_per_word=100)
+        [UNK, letter, CONTINUATION + letter], token_out_type=tf.int32, max_bytes_per_word=100)
     points = [point for point in range(text_rules.CODE_POINTS) if not 0xD800 <= point < 0xE000 and point != 0xE000]
     pieces = tokenizer.tokenize(tf.constant([letter + chr(point) + letter for point in points]))
     separators = np.zeros(text_rules.CODE_POINTS, bool)
@@ -29,7 +30,7 @@ def native_separators():
     return separators
 
 
-def build(recorded=_RECORDED):
+def build(recorded: pathlib.Path = _RECORDED) -> dict[str, np.ndarray]:
     """Makes the arrays of the table from the recorded files.
 
     Args:
@@ -37,9 +38,8 @@ def build(recorded=_RECORDED):
             `casing_and_order_unicode11.npz`.
 
     Returns:
-        dict of arrays. Class bits are held as runs: `class_starts` is where each begins.
+        The arrays by name. Class bits are kept as runs: `class_starts` is where each begins.
     """
-    recorded = pathlib.Path(recorded)
     bits = np.load(recorded / "char_classes_unicode11.npz")["bits"]
     order = np.load(recorded / "casing_and_order_unicode11.npz")
     lowered = json.loads((recorded / "lower_strip_map_unicode11.json").read_text("utf-8"))
@@ -59,7 +59,7 @@ def build(recorded=_RECORDED):
     classes = sum(np.where(has, bit, 0) for bit, has in parts.items()).astype(np.uint8)
     starts = np.flatnonzero(np.diff(classes, prepend=~classes[0]))
 
-    # White space and what is dropped never reach lower-casing.
+    # White space and dropped characters never reach lower-casing.
     points = [point for point in sorted(lowered) if not (dropped[point] or parts[text_rules.WHITESPACE][point])]
     combining = np.flatnonzero((order["combining"] != 0) & ~nonspacing)
     return {
@@ -73,7 +73,8 @@ def build(recorded=_RECORDED):
     }
 
 
-def main():
+def main() -> None:
+    """Writes the table."""
     np.savez_compressed(_ROOT / "text_rules.npz", **build())
 
 

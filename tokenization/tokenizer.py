@@ -1,16 +1,30 @@
-"""Text to word pieces in batches, with the release's ids and offsets into the original text."""
+"""Text to word pieces in batches, with the release's ids and offsets into the original text.
+
+TensorFlow is imported when a Tokenizer is made, not with this module.
+"""
 
 import functools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from tokenization import wordpiece
-from tokenization.text_rules import DROP, DROPPED, NATIVE_SEPARATOR, SPACE, character_classes, code_points, to_utf8
+from tokenization.text_rules import (
+    DROP,
+    DROPPED,
+    NATIVE_SEPARATOR,
+    SPACE,
+    TextRules,
+    character_classes,
+    code_points,
+    to_utf8,
+)
+from tokenization.vocabulary import Vocabulary
 
-# Characters tokenised at a time: large enough for the arrays to pay, small enough for a worker's memory.
+# Characters tokenised at a time: enough for arrays to be efficient, few enough for a worker's memory.
 _SLICE = 1 << 18
+_NONE = np.zeros(0, np.int32)
 
 
 class Pieces(NamedTuple):
@@ -19,8 +33,8 @@ class Pieces(NamedTuple):
     Fields:
         ids: int32 [total].
         row_splits: int64 [lines + 1], where each line's pieces begin.
-        starts, ends: int32 [total], characters of its line that a piece covers, end exclusive. Accents that
-            lower-casing strips belong to the letter before them.
+        starts, ends: int32 [total], the characters of its line that a piece covers, end exclusive. Accents that
+            lower-casing strips belong to the letter before them. Empty where offsets were not asked for.
     """
 
     ids: np.ndarray
@@ -43,69 +57,57 @@ class Tokenizer:
         second = ids[row_splits[1] : row_splits[2]]
     """
 
-    def __init__(self, vocabulary, do_lower_case=True, max_input_chars_per_word=200):
+    def __init__(self, vocabulary: Vocabulary, do_lower_case: bool = True,
+                 max_input_chars_per_word: int = wordpiece.MAX_WORD_CHARACTERS) -> None:
         self.vocabulary = vocabulary
         self.do_lower_case = do_lower_case
         self.max_input_chars_per_word = max_input_chars_per_word
         self._rules = wordpiece.native_rules(do_lower_case)
         self._native = wordpiece.native_tokenizer(vocabulary)
 
-    def __reduce__(self):
+    def __reduce__(self) -> "tuple[type[Tokenizer], tuple[Vocabulary, bool, int]]":
         return Tokenizer, (self.vocabulary, self.do_lower_case, self.max_input_chars_per_word)
 
-    def encode_lines(self, lines):
+    def encode_lines(self, lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Tokenises lines of text.
 
-        Args:
-            lines: list of str.
-
         Returns:
-            ids int32 [total]; row_splits int64 [lines + 1].
+            ids: int32 [total].
+            row_splits: int64 [lines + 1], where each line's ids begin.
         """
         pieces = self._encode(lines, with_offsets=False)
         return pieces.ids, pieces.row_splits
 
-    def encode_lines_with_offsets(self, lines):
-        """Tokenises lines of text and says where in its line each piece stands.
-
-        Args:
-            lines: list of str.
-
-        Returns:
-            Pieces.
-        """
+    def encode_lines_with_offsets(self, lines: list[str]) -> Pieces:
+        """Tokenises lines of text and finds the characters of its line that each piece covers."""
         return self._encode(lines, with_offsets=True)
 
-    def encode(self, text):
+    def encode(self, text: str) -> np.ndarray:
         """Ids of one text, int32 [pieces]."""
         return self.encode_lines([text])[0]
 
-    def encode_with_offsets(self, text):
+    def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Ids of one text and the characters each covers: three int32 [pieces], (ids, starts, ends)."""
         pieces = self.encode_lines_with_offsets([text])
         return pieces.ids, pieces.starts, pieces.ends
 
-    def tokenize(self, text):
-        """Pieces of one text, list of str."""
+    def tokenize(self, text: str) -> list[str]:
+        """Pieces of one text."""
         return self.vocabulary.tokens_of(self.encode(text))
 
-    def _encode(self, lines, with_offsets):
+    def _encode(self, lines: list[str], with_offsets: bool) -> Pieces:
         parts = [self._encode_slice(part, with_offsets) for part in _slices(lines)]
         if len(parts) == 1:
             return parts[0]
-        empty = Pieces(*(np.zeros(0, np.int32) for _ in Pieces._fields))
-        ids, row_splits, starts, ends = zip(empty, *parts)
+        ids, row_splits, starts, ends = zip(Pieces(_NONE, _NONE, _NONE, _NONE), *parts)
         firsts = np.cumsum([len(part) for part in ids])
         row_splits = [np.zeros(1, np.int64), *(splits[1:] + first for splits, first in zip(row_splits[1:], firsts))]
-        return Pieces(
-            np.concatenate(ids),
-            np.concatenate(row_splits),
-            np.concatenate(starts) if with_offsets else None,
-            np.concatenate(ends) if with_offsets else None,
-        )
+        return Pieces(*map(np.concatenate, (ids, row_splits, starts, ends)))
 
-    def _encode_slice(self, lines, with_offsets):
+    def _encode_slice(self, lines: list[str], with_offsets: bool) -> Pieces:
         """One call of the native tokenizer for all the lines, joined by line feeds: a line feed ends a word."""
+        import tensorflow as tf
+
         points = code_points("\n".join(lines))
         line_starts = np.zeros(len(lines) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)) + 1, out=line_starts[1:])
@@ -123,7 +125,7 @@ class Tokenizer:
         row_splits = np.searchsorted(starts, byte_starts)
         row_splits[-1] = len(ids)
         if not with_offsets:
-            return Pieces(ids, row_splits, None, None)
+            return Pieces(ids, row_splits, _NONE, _NONE)
 
         if first_byte is not None:
             character = np.cumsum(_begins_character(text), dtype=np.int32) - 1
@@ -135,7 +137,7 @@ class Tokenizer:
         return Pieces(ids, row_splits, (starts - bases).astype(np.int32), (ends - bases).astype(np.int32))
 
 
-def _slices(lines):
+def _slices(lines: list[str]) -> Iterator[list[str]]:
     """Cuts a list of lines into lists of about `_SLICE` characters."""
     begin = size = 0
     for index, line in enumerate(lines):
@@ -148,14 +150,14 @@ def _slices(lines):
 
 
 @functools.cache
-def _word_ends():
+def _word_ends() -> np.ndarray:
     """Which normal characters end the word before them, bool [0x110000]."""
     ends = (character_classes() & NATIVE_SEPARATOR) != 0
     ends[SPACE] = True
     return ends
 
 
-def _hide_long_words(normal, limit):
+def _hide_long_words(normal: np.ndarray, limit: int) -> None:
     """Overwrites, in place, words of more than `limit` characters so that they are unknown."""
     spaces = np.flatnonzero(normal == SPACE)
     if np.diff(spaces, prepend=-1, append=len(normal)).max() <= limit + 1:
@@ -168,20 +170,20 @@ def _hide_long_words(normal, limit):
         normal[begin:end] = wordpiece.UNKNOWN
 
 
-def _first_bytes(normal, text):
-    """Where each character begins in its UTF-8 form, int64 [m + 1]; None where characters are bytes."""
+def _first_bytes(normal: np.ndarray, text: bytes) -> np.ndarray | None:
+    """Where each character begins in its UTF-8 form, int64 [m + 1]; None where each is one byte."""
     if len(text) == len(normal):
         return None
     return np.append(np.flatnonzero(_begins_character(text)), len(text))
 
 
-def _begins_character(text):
+def _begins_character(text: bytes) -> np.ndarray:
     """Which bytes of UTF-8 begin a character, bool [bytes]."""
     return (np.frombuffer(text, np.uint8) & 0xC0) != 0x80
 
 
-def _past_stripped_marks(points, rules, ends):
-    """Moves ends behind the accents that were stripped there."""
+def _past_stripped_marks(points: np.ndarray, rules: TextRules, ends: np.ndarray) -> np.ndarray:
+    """Moves ends past the accents that were stripped there."""
     stripped = (rules.single[points] == DROP) & ((character_classes()[points] & DROPPED) == 0)
     if not stripped.any():
         return ends

@@ -1,16 +1,15 @@
 """tensorflow-text's WordPiece, made to follow the release.
 
-Its `FastWordpieceTokenizer` finds the same longest matches in linear time, but parts words by the punctuation of its
+Its `FastWordpieceTokenizer` finds the same longest matches in linear time, but splits words at the punctuation of its
 own Unicode version. Where that differs from the release's, the text is changed so that it does not matter:
 
 - a separator that it does not know gets spaces around it;
-- what it wrongly takes for a separator is swapped for a stand-in, in the text and in its copy of the vocabulary.
+- what it wrongly takes for a separator is replaced by a stand-in, in the text and in its copy of the vocabulary.
 
-Stand-ins are code points that the release's cleaning drops, so that no text holds them by itself.
+Stand-ins are code points that the release's cleaning drops, so no text holds them by itself.
 """
 
-import tensorflow as tf
-import tensorflow_text as tf_text
+import typing
 
 from foundation.errors import BertError
 from tokenization.text_rules import (
@@ -22,7 +21,13 @@ from tokenization.text_rules import (
     TextRules,
     character_classes,
 )
-from tokenization.vocabulary import CONTINUATION, UNK
+from tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
+
+if typing.TYPE_CHECKING:
+    import tensorflow_text as tf_text
+
+# The release's limit: a longer word is [UNK].
+MAX_WORD_CHARACTERS = 200
 
 UNKNOWN = 0xE0001  # in no piece of the vocabulary: a word that holds it is [UNK]
 _STAND_INS = range(0xE0020, 0xE0080)  # the tag characters (Cf)
@@ -31,21 +36,14 @@ _UNLIMITED_BYTES = 2**31 - 1
 _LONGEST_PIECE = 256  # bytes of UTF-8
 
 
-def native_rules(do_lower_case=True):
-    """The text rules, with an output that tensorflow-text parts as the release would.
-
-    Args:
-        do_lower_case: as in TextRules.
-
-    Returns:
-        TextRules.
-    """
+def native_rules(do_lower_case: bool) -> TextRules:
+    """The text rules of a casing, with an output that tensorflow-text splits as the release would."""
     surrogates = dict.fromkeys(range(0xD800, 0xE000), (UNKNOWN,))
-    return TextRules(do_lower_case).replacing({**_respelling(), **surrogates})
+    return TextRules.of_casing(do_lower_case).replacing({**_respelling(), **surrogates})
 
 
-def _respelling():
-    """What takes the place of each character on which the two ideas of a separator differ."""
+def _respelling() -> dict[int, tuple[int, ...]]:
+    """What replaces each character on which the release and tensorflow-text differ."""
     classes = character_classes()
     ours, theirs = (classes & SEPARATOR) != 0, (classes & NATIVE_SEPARATOR) != 0
     reaches_words = (classes & (WHITESPACE | DROPPED)) == 0
@@ -53,20 +51,14 @@ def _respelling():
     wrong = (reaches_words & theirs & ~ours).nonzero()[0]
     stand_ins = dict(zip(wrong.tolist(), _STAND_INS, strict=False))
     if len(stand_ins) < len(wrong):
-        raise ValueError(f"{len(wrong)} characters need a stand-in and there are {len(_STAND_INS)}.")
+        raise ValueError(f"{len(wrong)} characters need a stand-in, and there are {len(_STAND_INS)}.")
     return {**spaced, **{point: (stand_in,) for point, stand_in in stand_ins.items()}}
 
 
-def native_pieces(vocabulary):
-    """The vocabulary as tensorflow-text shall see it, same ids.
+def native_pieces(vocabulary: Vocabulary) -> list[str]:
+    """The vocabulary that tensorflow-text is given, with the same ids.
 
     A piece that no text can reach is replaced by an unreachable name of its own.
-
-    Args:
-        vocabulary: Vocabulary.
-
-    Returns:
-        list of str.
 
     Raises:
         BertError: a piece is longer than tensorflow-text can hold.
@@ -74,7 +66,7 @@ def native_pieces(vocabulary):
     stand_ins = {point: chr(outputs[0]) for point, outputs in _respelling().items() if len(outputs) == 1}
     classes = character_classes()
 
-    def reachable(piece):
+    def reachable(piece: str) -> bool:
         body = piece.removeprefix(CONTINUATION)
         bits = [classes[ord(character)] for character in body]
         if not body or any(bit & (DROPPED | WHITESPACE) for bit in bits):
@@ -88,12 +80,15 @@ def native_pieces(vocabulary):
     for index, piece in enumerate(pieces):
         if len(piece.removeprefix(CONTINUATION).encode()) > _LONGEST_PIECE:
             raise BertError(
-                f"{vocabulary.origin}, line {index + 1}: a word piece of over {_LONGEST_PIECE} bytes. Remove it.")
+                f"{vocabulary.origin}, line {index + 1}: a word piece of more than {_LONGEST_PIECE} bytes. Remove it.")
     return pieces
 
 
-def native_tokenizer(vocabulary):
-    """Builds tensorflow-text's tokenizer for text that `native_rules` and the length limit have been through."""
+def native_tokenizer(vocabulary: Vocabulary) -> "tf_text.FastWordpieceTokenizer":
+    """Builds tensorflow-text's tokenizer for text to which `native_rules` and the length limit have been applied."""
+    import tensorflow as tf
+    import tensorflow_text as tf_text
+
     return tf_text.FastWordpieceTokenizer(
         native_pieces(vocabulary),
         suffix_indicator=CONTINUATION,

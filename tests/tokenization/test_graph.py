@@ -21,7 +21,7 @@ STRINGS = [tf.TensorSpec([None], tf.string)]
 @pytest.fixture(scope="module")
 def small():
     """Pairs of tokenizers, offline and in a graph, of both casings."""
-    vocabulary = Vocabulary.from_tokens(PIECES)
+    vocabulary = Vocabulary(PIECES)
     return [
         (Tokenizer(vocabulary, lower, 4), tf.function(GraphTokenizer(vocabulary, lower, 4), input_signature=STRINGS))
         for lower in (True, False)
@@ -37,7 +37,7 @@ def test_ids_are_the_recorded_ones(vocabulary, recorded_lines, casing):
 
 
 def test_works_outside_a_function():
-    tokenizer = GraphTokenizer(Vocabulary.from_tokens(PIECES))
+    tokenizer = GraphTokenizer(Vocabulary(PIECES))
     pieces = [PIECES.index(piece) for piece in ("abc", "e", "σας")]
     assert tokenizer(["ABC É", "", "ΣΑΣ"]).to_list() == [pieces[:2], [], pieces[2:]]
 
@@ -58,7 +58,7 @@ def test_the_limit_on_a_word_is_that_of_the_offline_path(word, end, long_words):
 @pytest.fixture(scope="module")
 def long_words():
     letters = ["a", "e", "\u1b4e", ",", *"\u1100\u1161\u11a8"]
-    vocabulary = Vocabulary.from_tokens([*SPECIAL, *letters, *(f"##{letter}" for letter in letters)])
+    vocabulary = Vocabulary([*SPECIAL, *letters, *(f"##{letter}" for letter in letters)])
     return Tokenizer(vocabulary), tf.function(GraphTokenizer(vocabulary), input_signature=STRINGS)
 
 
@@ -79,7 +79,7 @@ def test_ids_are_those_of_the_offline_path_on_any_text(small, lines):
 
 
 def test_saved_model_gives_the_same_ids_in_a_fresh_process(recorded_lines, tmp_path):
-    module = GraphTokenizer(Vocabulary.from_tokens(released_vocabulary.tokens("uncased")))
+    module = GraphTokenizer(Vocabulary(released_vocabulary.tokens("uncased")))
     serve = tf.function(lambda texts: {"ids": module(texts).to_tensor()}, input_signature=STRINGS)
     tf.saved_model.save(module, str(tmp_path / "model"), signatures={"serving_default": serve})
     lines = recorded_lines[::60]

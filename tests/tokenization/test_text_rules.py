@@ -10,7 +10,8 @@ from tests.tokenization import hard_text, release
 from tokenization import make_text_rules
 from tokenization.text_rules import CODE_POINTS, DROP, SPACE, TextRules, code_points
 
-UNCASED, CASED = TextRules(True), TextRules(False)
+UNCASED, CASED = TextRules.of_casing(True), TextRules.of_casing(False)
+
 
 @pytest.fixture(scope="module")
 def recorded(golden):

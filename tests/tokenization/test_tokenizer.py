@@ -22,7 +22,7 @@ def tokenizer(vocabulary, casing):
 
 @pytest.fixture(scope="module")
 def small():
-    return Tokenizer(Vocabulary.from_tokens(PIECES), max_input_chars_per_word=4)
+    return Tokenizer(Vocabulary(PIECES), max_input_chars_per_word=4)
 
 
 def covered(tokenizer, text):
@@ -71,7 +71,7 @@ def test_tokenize_names_the_pieces(small):
 
 
 def test_special_tokens_in_text_are_split_as_any_text():
-    tokenizer = Tokenizer(Vocabulary.from_tokens([*SPECIAL, "[", "]", "mask"]))
+    tokenizer = Tokenizer(Vocabulary([*SPECIAL, "[", "]", "mask"]))
     assert tokenizer.tokenize("[MASK]") == ["[", "mask", "]"]
 
 
@@ -80,7 +80,7 @@ def test_special_tokens_in_text_are_split_as_any_text():
 def test_a_word_of_more_than_200_characters_is_unknown(letter, length, known):
     """Characters are counted after the text rules: a syllable of three jamo counts three, a stripped accent none."""
     letters = ["a", "e", *"\u1100\u1161\u11a8"]
-    tokenizer = Tokenizer(Vocabulary.from_tokens([*SPECIAL, *letters, *(f"##{one}" for one in letters)]))
+    tokenizer = Tokenizer(Vocabulary([*SPECIAL, *letters, *(f"##{one}" for one in letters)]))
     normal = 3 if letter == "각" else 1
     word = letter * (length // normal) + "a" * (length % normal)
     pieces = tokenizer.tokenize(f"a {word}.{word} a")
@@ -91,7 +91,7 @@ def test_a_word_of_more_than_200_characters_is_unknown(letter, length, known):
 
 
 def test_offsets_point_into_the_original_text():
-    tokenizer = Tokenizer(Vocabulary.from_tokens([*SPECIAL, "cafe", "re", "##sume", "##s", "i", "##st", ".", "中"]))
+    tokenizer = Tokenizer(Vocabulary([*SPECIAL, "cafe", "re", "##sume", "##s", "i", "##st", ".", "中"]))
     text = " \x00Café re\u0301sume\u0301s  \u200bİst中. zz\u0301z"
     assert covered(tokenizer, text) == [
         ("cafe", "Café"), ("re", "re\u0301"), ("##sume", "sume\u0301"), ("##s", "s"), ("i", "İ"), ("##st", "st"),
@@ -99,7 +99,7 @@ def test_offsets_point_into_the_original_text():
 
 
 def test_pieces_of_one_syllable_cover_that_syllable():
-    tokenizer = Tokenizer(Vocabulary.from_tokens([*SPECIAL, "\u1112", "##\u1161", "##\u11ab", "a"]))
+    tokenizer = Tokenizer(Vocabulary([*SPECIAL, "\u1112", "##\u1161", "##\u11ab", "a"]))
     assert covered(tokenizer, "a 한") == [("a", "a"), ("\u1112", "한"), ("##\u1161", "한"), ("##\u11ab", "한")]
 
 
@@ -131,13 +131,13 @@ def test_travels_to_another_process(small):
 
 
 def test_a_piece_longer_than_tensorflow_text_holds_is_named():
-    with pytest.raises(BertError, match="line 6: a word piece of over 256 bytes"):
-        Tokenizer(Vocabulary.from_tokens([*SPECIAL, "a" * 257]))
+    with pytest.raises(BertError, match="line 6: a word piece of more than 256 bytes"):
+        Tokenizer(Vocabulary([*SPECIAL, "a" * 257]))
 
 
 @pytest.fixture(scope="module")
 def small_tokenizers():
-    vocabulary = Vocabulary.from_tokens(PIECES)
+    vocabulary = Vocabulary(PIECES)
     return {(lower, limit): Tokenizer(vocabulary, lower, limit) for lower in (True, False) for limit in (200, 4)}
 
 

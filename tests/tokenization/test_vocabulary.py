@@ -41,11 +41,11 @@ def test_only_a_line_feed_ends_a_line(tmp_path):
 
 
 def test_continuation_marks_pieces_inside_a_word():
-    assert np.flatnonzero(Vocabulary.from_tokens(TOKENS).continuation).tolist() == [7, 8]
+    assert np.flatnonzero(Vocabulary(TOKENS).continuation).tolist() == [7, 8]
 
 
 def test_replacements_leave_out_special_and_unused_tokens():
-    vocabulary = Vocabulary.from_tokens([*TOKENS, "[unused17]", "[unused]"])
+    vocabulary = Vocabulary([*TOKENS, "[unused17]", "[unused]"])
     assert vocabulary.replacement_ids.tolist() == [6, 7, 8, 10]
     assert vocabulary.replacement_ids.dtype == np.int32
 
@@ -61,7 +61,7 @@ def test_reads_through_the_file_systems_of_tensorflow():
 
 
 def test_travels_to_another_process():
-    vocabulary = pickle.loads(pickle.dumps(Vocabulary.from_tokens(TOKENS)))
+    vocabulary = pickle.loads(pickle.dumps(Vocabulary(TOKENS)))
     assert vocabulary.tokens == tuple(TOKENS) and vocabulary.mask_id == 5
 
 
@@ -74,13 +74,13 @@ def test_a_missing_special_token_is_named(tmp_path, token):
 
 def test_a_token_twice_is_named_with_both_lines(tmp_path):
     path = write(tmp_path / "vocab.txt", "\n".join([*TOKENS, "run"]))
-    with pytest.raises(BertError, match=re.escape(f"{path}, line 10: 'run' stands on line 7 already.")):
+    with pytest.raises(BertError, match=re.escape(f"{path}, line 10: 'run' is on line 7 already.")):
         Vocabulary.from_file(path)
 
 
 def test_two_empty_lines_are_one_too_many(tmp_path):
     path = write(tmp_path / "vocab.txt", "\n".join([*TOKENS, "", "", ""]))
-    with pytest.raises(BertError, match="line 11: an empty line stands on line 10 already"):
+    with pytest.raises(BertError, match="line 11: an empty line is on line 10 already"):
         Vocabulary.from_file(path)
 
 
