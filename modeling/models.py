@@ -46,7 +46,7 @@ class PretrainingModel(keras.Model):
         return self.cls(encoded, features["masked_lm_positions"], self.bert.embeddings.word_embeddings)
 
 
-class _FineTuningModel(keras.Model):
+class FineTuningModel(keras.Model):
     """An encoder and one linear layer.
 
     Args:
@@ -77,7 +77,7 @@ class _FineTuningModel(keras.Model):
             features["input_ids"], features["input_mask"], features["segment_ids"], dropout_seed=dropout_seed)
 
 
-class ClassificationModel(_FineTuningModel):
+class ClassificationModel(FineTuningModel):
     """Scores of classes for a sentence or a pair; one class is a regression (paper, figure 4 a and b).
 
     Returns:
@@ -91,7 +91,7 @@ class ClassificationModel(_FineTuningModel):
         return {"logits": self.head(self.encode(features, dropout_seed)["pooled_output"], seed=dropout_seed)}
 
 
-class MultipleChoiceModel(_FineTuningModel):
+class MultipleChoiceModel(FineTuningModel):
     """One score for each of several continuations (paper, section 4.4).
 
     Call:
@@ -111,7 +111,7 @@ class MultipleChoiceModel(_FineTuningModel):
         return {"logits": ops.reshape(scores, (batch, choices))}
 
 
-class QuestionAnsweringModel(_FineTuningModel):
+class QuestionAnsweringModel(FineTuningModel):
     """Scores of each token as the first and as the last of the answer (paper, figure 4 c).
 
     Returns:
@@ -126,7 +126,7 @@ class QuestionAnsweringModel(_FineTuningModel):
         return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
 
 
-class TokenClassificationModel(_FineTuningModel):
+class TokenClassificationModel(FineTuningModel):
     """Scores of labels for each token (paper, figure 4 d).
 
     Returns:

@@ -2,6 +2,6 @@
 
 import sys
 
-# PyTorch's builds for GPUs bring triton, whose libraries abort a process that has TensorFlow's; nothing here needs it,
-# and an import of None is an ImportError, after which PyTorch does without.
+# PyTorch's GPU builds bring triton, whose libraries abort a process that has loaded TensorFlow's. No test needs it;
+# importing None is an ImportError, which PyTorch handles.
 sys.modules["triton"] = None

@@ -1,7 +1,7 @@
-"""Models and folders of the `transformers` library, in and out: outputs equal to 1e-5, no key missing, none too many.
+"""Models and folders of the `transformers` library, both ways: outputs equal to 1e-5, no key missing, none too many.
 
-Needs `transformers` and PyTorch: `make test-interop`. Real weights are used where BERT_TEST_MINILM names the folder of
-all-MiniLM-L6-v2.
+Needs `transformers` and PyTorch: `make test-interop`. With BERT_TEST_MINILM set to the folder of all-MiniLM-L6-v2, its
+real weights are compared too.
 """
 
 import os
@@ -16,9 +16,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: run `make
 
 from foundation.errors import BertError  # noqa: E402
 from modeling import models  # noqa: E402
-from modeling.checkpoints import huggingface, load  # noqa: E402
+from modeling.checkpoints import huggingface, load, tokenizer_files  # noqa: E402
 from modeling.config import BertConfig  # noqa: E402
 from modeling.encoder import BertEncoder  # noqa: E402
+from tests.modeling.checkpoints.huggingface_example import write  # noqa: E402
 
 TOLERANCE = 1e-5
 SIZES = {
@@ -29,13 +30,13 @@ ACTIVATIONS = pytest.mark.parametrize("theirs, ours", [("gelu", "gelu_erf"), ("g
 
 
 class Case(NamedTuple):
-    """One class there and its counterpart here.
+    """One class of `transformers` and its counterpart in this project.
 
     Attributes:
-        make: function of a BertConfig to our model.
-        outputs: names of outputs there, to names here.
-        without: variables of ours that the class there does not have.
-        options: of its configuration.
+        make: function from a BertConfig to our model.
+        outputs: names of its outputs to names of ours.
+        without: variables of ours that the class does not have.
+        options: of the configuration of the class.
     """
 
     make: Any
@@ -65,7 +66,7 @@ ALL = pytest.mark.parametrize("name", CASES)
 
 
 class Encoder(BertEncoder):
-    """An encoder that is called as whole models are."""
+    """An encoder with the call signature of whole models."""
 
     def call(self, features):
         return super().call(features["input_ids"], features["input_mask"], features["segment_ids"])
@@ -104,7 +105,7 @@ def assert_equal_outputs(name, theirs, ours):
 
 
 def random_model(name, **options):
-    """A model there whose every tensor is random, biases and LayerNorm too."""
+    """A model of `transformers` with random tensors, biases and LayerNorm included."""
     config = transformers.BertConfig(**SIZES, **CASES[name].options, **options)
     model = getattr(transformers, name)(config)
     generator = torch.Generator().manual_seed(0)
@@ -124,7 +125,7 @@ def randomize(model):
 
 
 def from_pretrained(name, folder):
-    """Loads a folder there; no key may be missing, unexpected or of another shape."""
+    """Loads a folder with `transformers`; no key may be missing, unexpected or of another shape."""
     model, info = getattr(transformers, name).from_pretrained(folder, output_loading_info=True)
     assert not any(info.values()), info
     return model
@@ -150,7 +151,7 @@ def test_our_model_computes_the_same_there(tmp_path, name, theirs, ours):
     config = BertConfig(**SIZES, hidden_act=ours)
     mine = CASES[name].make(config)
     randomize(mine)
-    written = huggingface.write(str(tmp_path), models.named_variables(mine), config)
+    written = write(str(tmp_path), models.named_variables(mine), config)
     assert (written.architecture, set(written.left_out)) == (name, set(CASES[name].without))
     model = from_pretrained(name, tmp_path)
     assert model.config.hidden_act == theirs
@@ -162,7 +163,7 @@ def test_their_weights_come_back_bit_for_bit(tmp_path, name):
     model = random_model(name)
     model.save_pretrained(tmp_path / "in")
     config = load.find(str(tmp_path / "in")).config()
-    huggingface.write(str(tmp_path / "out"), huggingface.read(str(tmp_path / "in")), config)
+    write(str(tmp_path / "out"), huggingface.read(str(tmp_path / "in")), config)
     state, back = model.state_dict(), from_pretrained(name, tmp_path / "out").state_dict()
     assert state.keys() == back.keys()
     assert [key for key in state if not torch.equal(state[key], back[key])] == []
@@ -176,10 +177,10 @@ def test_decoder_is_causal_here_and_there(tmp_path):
     mine = models.PretrainingModel(config, next_sentence=False)
     load.load_into(mine, str(tmp_path / "in"))
     inputs = inputs_of("BertForMaskedLM")
-    # Attention to nothing but padding does not happen: the first token is real.
+    # No token attends to padding alone: the first token is real.
     there, here = outputs_there(model, inputs)["logits"], outputs_here(mine, inputs)["masked_lm_logits"].numpy()
     np.testing.assert_allclose(here, there, rtol=0, atol=TOLERANCE)
-    huggingface.write(str(tmp_path / "out"), models.named_variables(mine), config)
+    write(str(tmp_path / "out"), models.named_variables(mine), config)
     back = outputs_there(from_pretrained("BertLMHeadModel", tmp_path / "out"), inputs)["logits"]
     np.testing.assert_allclose(back, there, rtol=0, atol=TOLERANCE)
 
@@ -227,20 +228,20 @@ def test_written_folder_gives_its_tokenizer(tmp_path, lower_case, pieces):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "Héllo", "wo", "##rld"]
     config = BertConfig(**SIZES).replace(vocab_size=len(tokens))
     model = Encoder(config)
-    huggingface.write(str(tmp_path), models.named_variables(model), config, tokens, lower_case)
+    write(str(tmp_path), models.named_variables(model), config.replace(do_lower_case=lower_case), tokens)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     assert tokenizer.convert_ids_to_tokens(tokenizer("Héllo world [MASK]")["input_ids"]) == pieces
     assert tokenizer.model_max_length == SIZES["max_position_embeddings"]
-    # What the library writes in its turn says the same here.
+    # What the library writes in turn reads the same.
     tokenizer.save_pretrained(tmp_path / "again")
-    assert huggingface.vocabulary_of(str(tmp_path / "again")) == tokens
-    assert huggingface.lower_case_of(str(tmp_path / "again")) is lower_case
+    assert tokenizer_files.vocabulary_of(str(tmp_path / "again")) == tokens
+    assert tokenizer_files.lower_case_of(str(tmp_path / "again")) is lower_case
 
 
 def test_labels_are_their_labels(tmp_path):
     model = models.ClassificationModel(config := BertConfig(**SIZES), 3)
     labels = ["contradiction", "entailment", "neutral"]
-    huggingface.write(str(tmp_path), models.named_variables(model), config, labels=labels)
+    write(str(tmp_path), models.named_variables(model), config, labels=labels)
     assert from_pretrained("BertForSequenceClassification", tmp_path).config.id2label == dict(enumerate(labels))
 
 

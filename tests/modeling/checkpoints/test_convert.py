@@ -55,15 +55,6 @@ def release(folder, config=CONFIG, without=(), more=None, tokens=TOKENS):
     return str(folder)
 
 
-@pytest.fixture(scope="module")
-def in_every_format(golden, tmp_path_factory):
-    """The recorded model in each format."""
-    folder = tmp_path_factory.mktemp("formats")
-    for kind in FORMATS:
-        convert.convert(str(golden / "model"), str(folder / kind), kind)
-    return folder
-
-
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_recorded_model_goes_from_any_format_to_any_bit_for_bit(golden, in_every_format, tmp_path, before, after):
     done = convert.convert(str(in_every_format / before), str(tmp_path / after), after)

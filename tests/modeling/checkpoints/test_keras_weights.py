@@ -1,4 +1,4 @@
-"""Keras' weight files: what is written here Keras takes, and what Keras writes is read here."""
+"""Keras' weight files: Keras loads the files written here, and files that Keras writes are read here."""
 
 import h5py
 import keras
@@ -37,6 +37,13 @@ DATASETS = {
 }
 
 
+EVERY_MODEL = pytest.mark.parametrize("make", [
+    lambda config: PretrainingModel(DEEP), lambda config: PretrainingModel(config, next_sentence=False),
+    lambda config: ClassificationModel(config, 3), QuestionAnsweringModel, MultipleChoiceModel,
+    lambda config: TokenClassificationModel(config, 5)],
+    ids=["pretraining", "masked_lm", "classification", "answers", "choice", "tokens"])
+
+
 def shuffled(model):
     """Gives every variable values of its own, so that two that were exchanged show; returns them by name."""
     rng = np.random.default_rng(0)
@@ -61,11 +68,7 @@ def test_what_no_model_has_is_nowhere(name):
     assert keras_weights.dataset_of(name) is None
 
 
-@pytest.mark.parametrize("make", [
-    lambda config: PretrainingModel(DEEP), lambda config: PretrainingModel(config, next_sentence=False),
-    lambda config: ClassificationModel(config, 3), QuestionAnsweringModel, MultipleChoiceModel,
-    lambda config: TokenClassificationModel(config, 5)],
-    ids=["pretraining", "masked_lm", "classification", "answers", "choice", "tokens"])
+@EVERY_MODEL
 def test_file_written_here_is_taken_by_load_weights_of_every_model(tmp_path, make):
     expected = shuffled(make(CONFIG))
     path = str(tmp_path / "model.weights.h5")
@@ -76,6 +79,23 @@ def test_file_written_here_is_taken_by_load_weights_of_every_model(tmp_path, mak
     reader = keras_weights.read(path)
     assert_equal({name: reader.get(name) for name in reader.names}, expected)
     assert reader.unknown == ()
+
+
+def arrays_in(path):
+    """Every dataset of an HDF5 file by its path there."""
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+@EVERY_MODEL
+def test_layout_is_that_of_keras_own_save_weights(tmp_path, make):
+    model = make(CONFIG)
+    expected = shuffled(model)
+    model.save_weights(str(tmp_path / "keras.weights.h5"))
+    keras_weights.write(str(tmp_path / "ours.weights.h5"), ArrayReader(expected))
+    assert_equal(arrays_in(tmp_path / "ours.weights.h5"), arrays_in(tmp_path / "keras.weights.h5"))
 
 
 def test_golden_weights_by_load_weights_compute_the_recorded_outputs(golden, golden_config, golden_features, tmp_path):

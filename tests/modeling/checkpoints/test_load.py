@@ -260,6 +260,14 @@ def test_report_names_what_was_read_left_and_unused_and_counts_slots(tmp_path):
     np.testing.assert_array_equal(model[HEAD], -np.ones((3, 2)))
 
 
+@pytest.mark.parametrize("slots", [["momentum"], ["adam_m", "adam_v", "ema"]])
+def test_slots_of_any_optimizer_are_counted(tmp_path, slots):
+    state = {f"{QUERY}/{slot}": np.zeros((2, 2)) for slot in slots}
+    google.write(str(tmp_path / "x"), {**values(), **state, "global_step": np.int64(3)})
+    lines = load.load_into(variables(), str(tmp_path / "x")).summary().splitlines()
+    assert lines[1:] == ["  unused: global_step", f"  unused: {len(slots)} optimizer slots"]
+
+
 def test_names_of_other_formats_that_nobody_knows_are_unused(golden, tmp_path):
     from safetensors.numpy import load_file, save_file
 
