@@ -2,9 +2,13 @@
 
 A message is `Example{features: Features{map<string, Feature>}}`, each map entry a key and a list of integers or
 floats (https://protobuf.dev/programming-guides/encoding). All rows share one layout: a matrix of bytes [rows, width]
-in which each variable-length number (varint) has room for its longest form, beside a matrix of which bytes are used.
-One compression of the first by the second gives the messages of all rows, end to end.
+in which each variable-length number (varint) has room for its longest form, and a matrix of the same shape of which
+bytes are used. Indexing the first by the second gives the messages of all rows, end to end.
 """
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,15 +19,14 @@ _FLOAT_LIST = b"\x12"
 _INT64_LIST = b"\x1a"
 
 
-def encode_examples(columns):
+def encode_examples(columns: Mapping[str, np.ndarray]) -> list[bytes]:
     """Serialises rows of named columns as tf.train.Example messages.
 
     Args:
-        columns: dict of name to array [rows, length], of integers (>= 0) or float32. Every row of a column has the
-            same length; all columns have the same number of rows.
+        columns: by name, [rows, length] of integers (>= 0) or float32. All columns have the same number of rows.
 
     Returns:
-        list of bytes, one message a row, the same bytes for the same columns.
+        One message per row, the same bytes for the same columns.
     """
     rows = len(next(iter(columns.values())))
     if not rows:
@@ -43,22 +46,25 @@ def encode_examples(columns):
     return [stream[start:end] for start, end in zip([0, *ends], ends)]
 
 
-class _Piece:
+@dataclasses.dataclass(frozen=True)
+class _Column:
     """A run of bytes in every row.
 
     Attributes:
-        parts: list of (uint8 [rows or 1, width], bool of a shape that broadcasts to it: which bytes are there).
-        sizes: int64 [rows or 1], bytes in use.
-        width: bytes with room for the longest row.
+        parts: pairs of uint8 [rows or 1, width] and bool of a shape that broadcasts to it: which bytes are used.
+        sizes: int64 [rows or 1], bytes used.
     """
 
-    def __init__(self, parts, sizes):
-        self.parts = parts
-        self.sizes = sizes
-        self.width = sum(data.shape[1] for data, _ in parts)
+    parts: list[tuple[np.ndarray, np.ndarray]]
+    sizes: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """Bytes, with room for the longest row."""
+        return sum(data.shape[1] for data, _ in self.parts)
 
 
-def _map_entry(name, values):
+def _map_entry(name: str, values: np.ndarray) -> _Column:
     """The map entry of one column: key, then the list of values."""
     key = name.encode("utf-8")
     if values.dtype.kind == "f":
@@ -70,25 +76,26 @@ def _map_entry(name, values):
     return _message(_ENTRY, _concatenate([_message(_KEY, _constant(key)), _message(_VALUE, feature)]))
 
 
-def _message(tag, content):
+def _message(tag: bytes, content: _Column) -> _Column:
     """A length-delimited field: tag, length of the content, content."""
     return _concatenate([_constant(tag), _varints(content.sizes[:, None]), content])
 
 
-def _concatenate(pieces):
-    return _Piece([part for piece in pieces for part in piece.parts], sum(piece.sizes for piece in pieces))
+def _concatenate(columns: Sequence[_Column]) -> _Column:
+    parts = [part for column in columns for part in column.parts]
+    return _Column(parts, functools.reduce(np.add, (column.sizes for column in columns)))
 
 
-def _constant(data):
+def _constant(data: bytes) -> _Column:
     return _always(np.frombuffer(data, np.uint8)[None])
 
 
-def _always(data):
-    return _Piece([(data, np.ones((1, 1), bool))], np.array([data.shape[1]], np.int64))
+def _always(data: np.ndarray) -> _Column:
+    return _Column([(data, np.ones((1, 1), bool))], np.array([data.shape[1]], np.int64))
 
 
-def _varints(values):
-    """Numbers [rows, n] in base 128, least significant byte first, the top bit of a byte saying that more follow."""
+def _varints(values: np.ndarray) -> _Column:
+    """Numbers [rows, n] in base 128, least significant byte first; the top bit of a byte is set where more follow."""
     rows, count = values.shape
     largest = int(values.max(initial=0))
     if largest < 128:
@@ -105,4 +112,4 @@ def _varints(values):
             used[:, :, index + 1] = more = rest > 0
             data[:, :, index] |= more.view(np.uint8) << 7
     used = used.reshape(rows, -1)
-    return _Piece([(data.reshape(rows, -1), used)], np.count_nonzero(used, axis=1))
+    return _Column([(data.reshape(rows, -1), used)], np.count_nonzero(used, axis=1))

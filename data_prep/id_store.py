@@ -1,20 +1,24 @@
-"""First pass: a corpus becomes token ids once, in a local store that is then read at random.
+"""First pass: a corpus becomes token ids once, in a local store with random access.
 
-Input is the release's format: UTF-8, one sentence a line, an empty line between documents. The end of a file ends a
-document too (in the release the next file's first document is joined to it). Files are cut into spans of about 16 MB
-at empty lines, so that workers share even a single file; where the cuts fall depends on the file only.
+Input has the release's format: UTF-8, one sentence per line, an empty line between documents. The end of a file ends a
+document too (the release joins the next file's first document to it). Files are cut into spans of about 16 MB at empty
+lines, so that workers share even a single file; where the cuts fall depends on the file only.
 """
 
+import contextlib
 import dataclasses
 import functools
-import json
 import os
 import re
 import shutil
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from data_prep.memory_maps import MappedArray, write_array
+from data_prep.settings import ERROR, CorpusSettings
 from foundation import files
 from foundation.errors import BertError
 from tokenization.tokenizer import Tokenizer
@@ -23,6 +27,9 @@ from tokenization.vocabulary import Vocabulary
 SPAN_BYTES = 1 << 24
 _READ_BYTES = 1 << 20
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_STORE_FILE = "store.json"
+_UNIT_SUFFIXES = TOKENS, SENTENCES, DOCUMENTS = ".tokens", ".sentences", ".documents"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Span:
     end: int
 
 
-def plan_spans(paths, span_bytes=SPAN_BYTES):
+def plan_spans(paths: Sequence[str], span_bytes: int = SPAN_BYTES) -> list[list[Span]]:
     """Cuts files into spans at empty lines and groups small ones.
 
     Args:
@@ -42,9 +49,10 @@ def plan_spans(paths, span_bytes=SPAN_BYTES):
         span_bytes: the size to aim for.
 
     Returns:
-        list of lists of `Span`: units of work of about `span_bytes` each, in the order of the corpus.
+        Units of work of about `span_bytes` each, in the order of the corpus.
     """
-    units, unit_bytes = [], 0
+    units: list[list[Span]] = []
+    unit_bytes = 0
     for path in paths:
         size = files.size(path)
         start = 0
@@ -59,8 +67,8 @@ def plan_spans(paths, span_bytes=SPAN_BYTES):
     return units
 
 
-def _next_empty_line(path, offset, size):
-    """Offset of the end of the first line from `offset` on that an empty line follows, or the file's size."""
+def _next_empty_line(path: str, offset: int, size: int) -> int:
+    """Offset of the end of the first line from `offset` on that is followed by an empty line, or the file's size."""
     with files.open_file(path, "rb") as file:
         file.seek(min(offset, size))
         window = b""
@@ -74,19 +82,20 @@ def _next_empty_line(path, offset, size):
     return size
 
 
-def tokenize_unit(unit, folder, corpus, vocab_sha256):
+def tokenize_unit(unit: tuple[str, list[Span]], folder: str, corpus: CorpusSettings, vocab_sha256: str
+                  ) -> dict[str, int]:
     """Turns the spans of a unit into three files of ids, sentence lengths and document lengths.
 
     Args:
-        unit: (name, list of `Span`).
+        unit: name and spans.
         folder: where `<name>.tokens`, `<name>.sentences` (uint32, tokens of each sentence) and `<name>.documents`
             (uint32, sentences of each document) are written. Sentences without tokens and documents without sentences
             are left out.
-        corpus: `CorpusSettings`.
-        vocab_sha256: of the vocabulary the job began with.
+        corpus: CorpusSettings.
+        vocab_sha256: of the vocabulary that the job began with.
 
     Returns:
-        dict of counts: `documents`, `sentences`, `tokens`, `bytes`, `bad_lines` (skipped, not UTF-8).
+        Counts: `documents`, `sentences`, `tokens`, `bytes`, `bad_lines` (left out, not UTF-8).
 
     Raises:
         BertError: a line is not UTF-8 and `corpus.on_bad_utf8` is "error".
@@ -94,9 +103,9 @@ def tokenize_unit(unit, folder, corpus, vocab_sha256):
     name, spans = unit
     path = os.path.join(folder, name)
     tokenizer, dtype = _tokenizer(corpus, vocab_sha256)
-    sentence_lengths, sentence_documents = [], []
+    sentence_lengths, sentence_documents = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)]
     documents = tokens = bad_lines = 0
-    with files.atomic(path + ".tokens") as temporary, open(temporary, "wb") as output:
+    with files.atomic(path + TOKENS) as temporary, open(temporary, "wb") as output:
         for span in spans:
             for start, data in _blocks_of_lines(span):
                 lines, bad = _decode(data, span.file, start, corpus.on_bad_utf8)
@@ -116,15 +125,17 @@ def tokenize_unit(unit, folder, corpus, vocab_sha256):
                     sentence_lengths.append(lengths[lengths > 0])
                     sentence_documents.append(np.array(of_document, np.int64)[lengths > 0])
             documents += 1
-    sentence_lengths = np.concatenate([np.zeros(0, np.uint32), *sentence_lengths])
-    document_lengths = np.bincount(np.concatenate([np.zeros(0, np.int64), *sentence_documents]))
-    document_lengths = document_lengths[document_lengths > 0].astype(np.uint32)
-    for suffix, lengths in ((".sentences", sentence_lengths), (".documents", document_lengths)):
+    document_lengths = np.bincount(np.concatenate(sentence_documents))
+    by_suffix = {
+        SENTENCES: np.concatenate(sentence_lengths),
+        DOCUMENTS: document_lengths[document_lengths > 0].astype(np.uint32),
+    }
+    for suffix, lengths in by_suffix.items():
         with files.atomic(path + suffix) as temporary, open(temporary, "wb") as output:
             write_array(output, lengths)
     return {
-        "documents": len(document_lengths),
-        "sentences": len(sentence_lengths),
+        "documents": len(by_suffix[DOCUMENTS]),
+        "sentences": len(by_suffix[SENTENCES]),
         "tokens": tokens,
         "bytes": sum(span.end - span.start for span in spans),
         "bad_lines": bad_lines,
@@ -132,27 +143,27 @@ def tokenize_unit(unit, folder, corpus, vocab_sha256):
 
 
 @functools.lru_cache(maxsize=1)
-def _tokenizer(corpus, vocab_sha256):
+def _tokenizer(corpus: CorpusSettings, vocab_sha256: str) -> tuple[Tokenizer, Any]:
     vocabulary = Vocabulary.from_file(corpus.vocab_file)
     if vocabulary.sha256 != vocab_sha256:
         raise BertError(f"{corpus.vocab_file}: changed while it was in use. Run the same command again.")
     return Tokenizer(vocabulary, do_lower_case=corpus.do_lower_case), id_dtype(vocabulary.size)
 
 
-def id_dtype(vocab_size):
+def id_dtype(vocab_size: int) -> npt.DTypeLike:
     """The smallest integer type that holds every id of a vocabulary."""
     return np.uint16 if vocab_size <= 1 << 16 else np.uint32
 
 
-def _blocks_of_lines(span):
-    """Yields (offset in the file, bytes) of a few megabytes of whole lines."""
+def _blocks_of_lines(span: Span) -> Iterator[tuple[int, bytes]]:
+    """Yields offset in the file and bytes of about a megabyte of whole lines."""
     with files.open_file(span.file, "rb") as file:
         file.seek(span.start)
         offset, rest, left = span.start, b"", span.end - span.start
         while left:
             chunk = file.read(min(left, _READ_BYTES))
             if not chunk:
-                raise BertError(f"{span.file}: became shorter while it was read. Run the same command again.")
+                raise BertError(f"{span.file}: was truncated while it was read. Run the same command again.")
             left -= len(chunk)
             data = rest + chunk
             cut = data.rfind(b"\n") + 1 if left else len(data)
@@ -161,19 +172,17 @@ def _blocks_of_lines(span):
             offset, rest = offset + cut, data[cut:]
 
 
-def _decode(data, path, offset, on_bad_utf8):
-    """Bytes to (lines, number of lines skipped); lines end at a newline only, and a last empty one is left out."""
-    if offset == 0 and data.startswith(b"\xef\xbb\xbf"):
-        data, offset = data[3:], 3
+def _decode(data: bytes, path: str, offset: int, on_bad_utf8: str) -> tuple[list[str], int]:
+    """Bytes as lines, and the number of lines left out. Only a line feed ends a line; a last empty line is dropped."""
+    if offset == 0 and data.startswith(_BYTE_ORDER_MARK):
+        data, offset = data.removeprefix(_BYTE_ORDER_MARK), len(_BYTE_ORDER_MARK)
     data = data.removesuffix(b"\n")
-    try:
+    if on_bad_utf8 == ERROR:
+        text = files.decode(
+            data, path, offset, "Re-encode the file, or pass --on_bad_utf8=skip to leave out such lines.")
+        return text.split("\n"), 0
+    with contextlib.suppress(UnicodeDecodeError):
         return data.decode("utf-8").split("\n"), 0
-    except UnicodeDecodeError as error:
-        if on_bad_utf8 == "error":
-            raise BertError(
-                f"{path}: byte {offset + error.start} is not UTF-8 (0x{data[error.start]:02x}). "
-                f"Re-encode the file, or pass --on_bad_utf8=skip to leave out such lines."
-            ) from None
     lines, bad = [], 0
     for line in data.split(b"\n"):
         try:
@@ -183,33 +192,38 @@ def _decode(data, path, offset, on_bad_utf8):
     return lines, bad
 
 
-def join_units(names, source, folder, vocab_size):
+def join_units(names: Sequence[str], source: str, folder: str, vocab_size: int) -> None:
     """Joins the files of all units, in order, into the store that `IdStore` reads.
 
     Args:
         names: names of the units, in the order of the corpus.
         source: folder of the units' files, which are removed.
-        folder: folder of the store; `store.json` is written last.
+        folder: folder of the store; it exists (`exists`) when it is complete.
         vocab_size: for the type of the ids.
     """
     files.make_folder(folder)
     with files.atomic(os.path.join(folder, "tokens")) as temporary, open(temporary, "wb") as output:
         for name in names:
-            with open(os.path.join(source, name + ".tokens"), "rb") as piece:
-                shutil.copyfileobj(piece, output, _READ_BYTES)
-    sentences = _append_starts(names, source, ".sentences", os.path.join(folder, "sentence_starts"))
-    documents = _append_starts(names, source, ".documents", os.path.join(folder, "document_starts"))
+            with open(os.path.join(source, name + TOKENS), "rb") as tokens:
+                shutil.copyfileobj(tokens, output, _READ_BYTES)
+    sentences = _append_starts(names, source, SENTENCES, os.path.join(folder, "sentence_starts"))
+    documents = _append_starts(names, source, DOCUMENTS, os.path.join(folder, "document_starts"))
     files.write_json(
-        os.path.join(folder, "store.json"),
+        os.path.join(folder, _STORE_FILE),
         {"dtype": np.dtype(id_dtype(vocab_size)).name, "sentences": sentences, "documents": documents},
     )
     for name in names:
-        for suffix in (".tokens", ".sentences", ".documents"):
+        for suffix in _UNIT_SUFFIXES:
             os.remove(os.path.join(source, name + suffix))
 
 
-def _append_starts(names, source, suffix, path):
-    """Lengths become starts: int64 [count + 1], the last one the end. Returns the count."""
+def exists(folder: str) -> bool:
+    """Whether a folder holds a complete store."""
+    return os.path.exists(os.path.join(folder, _STORE_FILE))
+
+
+def _append_starts(names: Sequence[str], source: str, suffix: str, path: str) -> int:
+    """Writes lengths as starts: int64 [count + 1], the last one the end. Returns the count."""
     end, count = 0, 0
     with files.atomic(path) as temporary, open(temporary, "wb") as output:
         output.write(np.int64(0).tobytes())
@@ -222,32 +236,46 @@ def _append_starts(names, source, suffix, path):
     return count
 
 
+@dataclasses.dataclass(frozen=True)
 class IdStore:
     """A tokenised corpus, memory-mapped.
 
-    Args:
-        folder: what `join_units` wrote.
-
     Attributes:
-        tokens: unsigned integers [tokens], the whole corpus end to end.
-        sentence_starts: int64 [sentences + 1], where each sentence begins in `tokens`, and the end.
-        document_starts: int64 [documents + 1], where each document begins among the sentences, and the end.
+        maps: the files behind the arrays, in this order.
     """
 
-    def __init__(self, folder):
-        with open(os.path.join(folder, "store.json"), encoding="utf-8") as file:
-            dtype = json.load(file)["dtype"]
-        self._maps = [
-            MappedArray(os.path.join(folder, name), dtype)
-            for name, dtype in (("tokens", dtype), ("sentence_starts", np.int64), ("document_starts", np.int64))
-        ]
-        self.tokens, self.sentence_starts, self.document_starts = (mapped.array for mapped in self._maps)
+    maps: tuple[MappedArray, MappedArray, MappedArray]
+
+    @classmethod
+    def open(cls, folder: str) -> Self:
+        """Opens what `join_units` wrote."""
+        dtype = files.read_json(os.path.join(folder, _STORE_FILE))["dtype"]
+        return cls((
+            MappedArray.open(os.path.join(folder, "tokens"), dtype),
+            MappedArray.open(os.path.join(folder, "sentence_starts"), np.int64),
+            MappedArray.open(os.path.join(folder, "document_starts"), np.int64),
+        ))
 
     @property
-    def num_documents(self):
+    def tokens(self) -> np.ndarray:
+        """Unsigned integers [tokens], the whole corpus end to end."""
+        return self.maps[0].array
+
+    @property
+    def sentence_starts(self) -> np.ndarray:
+        """int64 [sentences + 1], where each sentence begins in `tokens`, and the end."""
+        return self.maps[1].array
+
+    @property
+    def document_starts(self) -> np.ndarray:
+        """int64 [documents + 1], where each document begins among the sentences, and the end."""
+        return self.maps[2].array
+
+    @property
+    def num_documents(self) -> int:
         return len(self.document_starts) - 1
 
-    def drop_pages(self):
+    def drop_pages(self) -> None:
         """Gives back the memory of what was read so far."""
-        for mapped in self._maps:
+        for mapped in self.maps:
             mapped.drop_pages()

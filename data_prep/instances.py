@@ -1,15 +1,17 @@
 """Second pass, the work: planned instances in their final, shuffled order become masked records in files.
 
-Record `i` of the output is row `shuffle(i)` of the plan. Records are made in blocks of `BLOCK_ROWS` consecutive ones,
-whose masks depend on the seed and the block's number alone; so the same records come out in the same order however
-they are shared among workers and files.
+Record `i` of the output is row `shuffle(i)` of the plan. Records are made in blocks of `BLOCK_ROWS` consecutive
+records, whose masks depend on the seed and the block's number alone; so the same records come out in the same order,
+however they are shared among workers and files.
 """
 
+import dataclasses
+import functools
 import hashlib
 import os
+from typing import Any, Self
 
 import numpy as np
-import tensorflow as tf
 
 from data_prep import records
 from data_prep.id_store import IdStore
@@ -17,49 +19,62 @@ from data_prep.masking import mask_tokens
 from data_prep.memory_maps import MappedArray
 from data_prep.permutation import Permutation
 from data_prep.sentence_pairs import PLAN_ROW
+from data_prep.settings import InstanceSettings
 from foundation import files
 from tokenization.vocabulary import Vocabulary
 
 # Part of what defines the output: masks are drawn by the block.
 BLOCK_ROWS = 1 << 10
-PIECE_ROWS = 1 << 15
+CHUNK_ROWS = 1 << 15
 
+# First number of a random stream's key; packing has 1 (`data_prep.sentence_pairs`).
 _SHUFFLING_STREAM = 2
 _MASKING_STREAM = 3
 _COPY_BYTES = 1 << 22
 _GATHERED_TOGETHER = 1 << 8
 
 
+@dataclasses.dataclass(frozen=True)
 class InstanceBlocks:
     """All instances of a job, by block of the final order.
 
-    Args:
-        store_folder: of an `IdStore`.
-        plan_file: path of `PLAN_ROW`s.
-        vocabulary: `Vocabulary`.
-        settings: `InstanceSettings`.
+    Attributes:
+        store: the corpus.
+        plan: PLAN_ROW, an instance each.
+        vocabulary: Vocabulary.
+        settings: InstanceSettings.
     """
 
-    def __init__(self, store_folder, plan_file, vocabulary, settings):
-        self._store = IdStore(store_folder)
-        self._plan = MappedArray(plan_file, PLAN_ROW)
-        self._vocabulary = vocabulary
-        self._settings = settings
-        self._shuffle = Permutation(len(self._plan.array), [_SHUFFLING_STREAM, settings.seed])
-        self._replacement_ids = (
-            np.arange(vocabulary.size) if settings.replace_with_special else np.asarray(vocabulary.replacement_ids)
-        )
-        self._continuation = np.asarray(vocabulary.continuation) if settings.do_whole_word_mask else None
+    store: IdStore
+    plan: MappedArray
+    vocabulary: Vocabulary
+    settings: InstanceSettings
 
-    def arrays(self, number):
-        """The arrays of block `number`, as `records.encode_pretraining` takes them; integers, float32 weights."""
-        settings = self._settings
+    @classmethod
+    def open(cls, store_folder: str, plan_file: str, vocab_file: str, settings: InstanceSettings) -> Self:
+        """Opens the files that the passes before have written."""
+        return cls(IdStore.open(store_folder), MappedArray.open(plan_file, PLAN_ROW), Vocabulary.from_file(vocab_file),
+                   settings)
+
+    @functools.cached_property
+    def _shuffle(self) -> Permutation:
+        return Permutation(len(self.plan.array), [_SHUFFLING_STREAM, self.settings.seed])
+
+    @functools.cached_property
+    def _replacement_ids(self) -> np.ndarray:
+        if self.settings.replace_with_special:
+            return np.arange(self.vocabulary.size)
+        return self.vocabulary.replacement_ids
+
+    def arrays(self, number: int) -> dict[str, np.ndarray]:
+        """The arrays of block `number`, as `records.encode_pretraining` takes them."""
+        settings = self.settings
         begin = number * BLOCK_ROWS
         order = self._shuffle(np.arange(begin, min(begin + BLOCK_ROWS, self._shuffle.size)))
-        rows = self._plan.array[order]
-        self._plan.drop_pages()
-        tokens, lengths, candidates, segment_ids = assemble(self._store, rows, self._vocabulary, settings)
-        masked, positions, targets, weights = mask_tokens(
+        rows = self.plan.array[order]
+        self.plan.drop_pages()
+        tokens, lengths, candidates, segment_ids = assemble(self.store, rows, self.vocabulary, settings)
+        masked, positions, targets, used = mask_tokens(
             tokens,
             lengths,
             candidates,
@@ -67,9 +82,9 @@ class InstanceBlocks:
             rate=settings.masked_lm_prob,
             limit=settings.max_predictions_per_seq,
             mix=settings.masking_mix,
-            mask_id=self._vocabulary.mask_id,
+            mask_id=self.vocabulary.mask_id,
             replacement_ids=self._replacement_ids,
-            continuation=self._continuation,
+            continuation=self.vocabulary.continuation if settings.do_whole_word_mask else None,
         )
         return {
             "input_ids": masked,
@@ -77,19 +92,20 @@ class InstanceBlocks:
             "segment_ids": segment_ids,
             "masked_lm_positions": positions,
             "masked_lm_ids": targets,
-            "masked_lm_weights": weights,
+            "masked_lm_weights": used,
             "next_sentence_labels": rows["is_random"].view(np.uint8)[:, None],
         }
 
 
-def assemble(store, rows, vocabulary, settings):
+def assemble(store: IdStore, rows: np.ndarray, vocabulary: Vocabulary, settings: InstanceSettings
+             ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Lays out [CLS] A [SEP] B [SEP], or [CLS] A [SEP] without next-sentence prediction.
 
     Args:
-        store: has `tokens`, the corpus end to end.
-        rows: `PLAN_ROW` [rows].
-        vocabulary: has `cls_id` and `sep_id`.
-        settings: `InstanceSettings`.
+        store: the corpus.
+        rows: PLAN_ROW [rows].
+        vocabulary: Vocabulary, for the ids of the special tokens.
+        settings: InstanceSettings.
 
     Returns:
         tokens: int32 [rows, seq], padded with 0.
@@ -118,23 +134,30 @@ def assemble(store, rows, vocabulary, settings):
     return tokens, b_end[:, 0] + 1, candidates, ((columns >= b_begin) & (columns <= b_end)).view(np.uint8)
 
 
-def write_piece(unit, folder, store_folder, plan_file, vocab_file, settings):
-    """Writes a range of records to a TFRecord file `<folder>/<name>.tfrecord`.
+def chunk_file(folder: str, name: str) -> str:
+    """The file of a chunk of records."""
+    return os.path.join(folder, f"{name}.tfrecord")
+
+
+def write_chunk(unit: tuple[str, int, int], folder: str, store_folder: str, plan_file: str, vocab_file: str,
+                settings: InstanceSettings) -> dict[str, int]:
+    """Writes a range of records to a TFRecord file.
 
     Args:
-        unit: (name, first record, record after the last).
+        unit: name, first record, record after the last.
         folder: where to write.
-        store_folder, plan_file, vocab_file, settings: as for `InstanceBlocks`.
+        store_folder, plan_file, vocab_file, settings: as for `InstanceBlocks.open`.
 
     Returns:
-        dict of counts over the records: `instances`, `tokens` (without padding), `predictions`, `random` (labels 1),
-        `full` (rows without padding).
+        Counts over the records: `instances`, `tokens` (without padding), `predictions`, `random` (labels 1), `full`
+        (rows without padding).
     """
-    name, begin, end = unit
-    blocks = InstanceBlocks(store_folder, plan_file, Vocabulary.from_file(vocab_file), settings)
+    import tensorflow as tf  # here: only writing needs it
+
+    chunk, begin, end = unit
+    blocks = InstanceBlocks.open(store_folder, plan_file, vocab_file, settings)
     counts = dict.fromkeys(("instances", "tokens", "predictions", "random", "full"), 0)
-    path = os.path.join(folder, f"{name}.tfrecord")
-    with files.atomic(path) as temporary, tf.io.TFRecordWriter(temporary) as writer:
+    with files.atomic(chunk_file(folder, chunk)) as temporary, tf.io.TFRecordWriter(temporary) as writer:
         for number in range(begin // BLOCK_ROWS, -(-end // BLOCK_ROWS)):
             first = number * BLOCK_ROWS
             wanted = slice(max(begin - first, 0), end - first)
@@ -149,23 +172,23 @@ def write_piece(unit, folder, store_folder, plan_file, vocab_file, settings):
     return counts
 
 
-def join_pieces(unit, folder):
-    """Joins pieces into an output file, which appears whole; TFRecord files joined are a TFRecord file.
+def join_chunks(unit: tuple[str, str, list[str], int], folder: str) -> dict[str, Any]:
+    """Joins chunks into an output file, which appears whole; TFRecord files end to end are a TFRecord file.
 
     Args:
-        unit: (name, path of the output, list of names of pieces, number of records).
-        folder: of the pieces.
+        unit: name, path of the output, names of the chunks, number of records.
+        folder: of the chunks.
 
     Returns:
-        dict: `records`, `bytes`, `sha256`.
+        `records`, `bytes`, `sha256`.
     """
-    _, path, pieces, number_of_records = unit
+    _, path, chunks, number_of_records = unit
     digest, size = hashlib.sha256(), 0
     with files.atomic(path) as temporary, files.open_file(temporary, "wb") as output:
-        for piece in pieces:
-            with open(os.path.join(folder, f"{piece}.tfrecord"), "rb") as source:
-                while chunk := source.read(_COPY_BYTES):
-                    digest.update(chunk)
-                    output.write(chunk)
-                    size += len(chunk)
+        for chunk in chunks:
+            with open(chunk_file(folder, chunk), "rb") as source:
+                while data := source.read(_COPY_BYTES):
+                    digest.update(data)
+                    output.write(data)
+                    size += len(data)
     return {"records": number_of_records, "bytes": size, "sha256": digest.hexdigest()}

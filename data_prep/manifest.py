@@ -1,61 +1,65 @@
-"""What a set of record files was made of, and whether files that are already there are these."""
+"""What a set of record files was made from, and whether files that exist were made from the same."""
 
 import dataclasses
 import os
 import re
+from typing import Any
 
+from data_prep.records import MANIFEST_SUFFIX
+from data_prep.settings import CorpusSettings, InstanceSettings, masking_mix_text
 from foundation import files
 from foundation.errors import BertError
+from tokenization.vocabulary import Vocabulary
 
-_SHARDED = re.compile(r"(.+)@(\d+)")
+FORMAT = 1
+_NUMBERED = re.compile(r"(.+)@(\d+)")
 # What must be the same for records to be the same.
 _DEFINING = ("format", "settings", "vocabulary", "inputs")
-FORMAT = 1
 
 
-def output_files(names):
+def output_files(names: str) -> tuple[list[str], str]:
     """Expands --output_file.
 
     Args:
         names: "a.tfrecord,b.tfrecord", or "a.tfrecord@4" for a.tfrecord-00000-of-00004 and so on, or both.
 
     Returns:
-        files: list of str.
-        manifest: path of the manifest, beside the first file.
+        The files, and the path of the manifest, which is next to the first file.
 
     Raises:
-        BertError: no name, a name twice, or no shards.
+        BertError: no name, a name twice, or a number of files that cannot be.
     """
-    outputs, first = [], None
+    outputs: list[str] = []
+    first = ""
     for name in filter(None, (name.strip() for name in names.split(","))):
-        stem, shards = name, None
-        if match := _SHARDED.fullmatch(name):
-            stem, shards = match[1], int(match[2])
+        match = _NUMBERED.fullmatch(name)
+        stem = match[1] if match else name
         first = first or stem
-        if shards is None:
-            outputs.append(stem)
-        elif 1 <= shards <= 99_999:
-            outputs += [f"{stem}-{shard:05d}-of-{shards:05d}" for shard in range(shards)]
+        if not match:
+            outputs.append(name)
+        elif 1 <= (total := int(match[2])) <= 99_999:
+            outputs += [f"{stem}-{number:05d}-of-{total:05d}" for number in range(total)]
         else:
             raise BertError(f"--output_file={name}: the number after @ must be from 1 to 99999.")
     if not outputs:
         raise BertError("--output_file names no file.")
     if len(set(outputs)) < len(outputs):
         raise BertError(f"--output_file={names} names a file twice.")
-    return outputs, f"{first}.manifest.json"
+    return outputs, first + MANIFEST_SUFFIX
 
 
-def describe(corpus, instances, vocabulary, inputs):
+def describe(corpus: CorpusSettings, instances: InstanceSettings, vocabulary: Vocabulary, inputs: list[str]
+             ) -> dict[str, Any]:
     """The part of the manifest that is known before the work begins, and that defines the records.
 
     Args:
-        corpus: `CorpusSettings`.
-        instances: `InstanceSettings`.
-        vocabulary: `Vocabulary`.
-        inputs: list of input files.
+        corpus: CorpusSettings.
+        instances: InstanceSettings.
+        vocabulary: Vocabulary.
+        inputs: input files.
 
     Returns:
-        dict for JSON.
+        A dict that JSON can hold.
     """
     settings = {**dataclasses.asdict(corpus), **dataclasses.asdict(instances)}
     settings["masking_mix"] = list(instances.masking_mix)
@@ -68,20 +72,20 @@ def describe(corpus, instances, vocabulary, inputs):
     }
 
 
-def already_made(path, outputs, description, overwrite):
-    """Whether the outputs are there already, made of the same things.
+def already_made(path: str, outputs: list[str], description: dict[str, Any], overwrite: bool) -> dict[str, Any] | None:
+    """Whether the outputs exist already, made from the same things.
 
     Args:
         path: of the manifest.
-        outputs: list of output files.
+        outputs: output files.
         description: from `describe`.
-        overwrite: files that are there may be replaced.
+        overwrite: whether files that exist may be replaced.
 
     Returns:
-        the manifest's content if all is there and the same, None if the outputs are to be made.
+        The manifest's content if everything exists and is the same, None if the outputs are to be made.
 
     Raises:
-        BertError: there are files of other settings, or of unknown origin, and `overwrite` is false.
+        BertError: files of other settings or of unknown origin exist, and `overwrite` is false.
     """
     if overwrite:
         return None
@@ -89,9 +93,7 @@ def already_made(path, outputs, description, overwrite):
         found = files.read_json(path)
         if difference := _difference(found, description):
             raise BertError(
-                f"{path}: the records there were made with {difference}. Give another --output_file, or pass "
-                f"--overwrite."
-            )
+                f"{path}: these records were made with {difference}. Give another --output_file, or pass --overwrite.")
         made = {os.path.join(os.path.dirname(path), output["name"]): output["bytes"] for output in found["outputs"]}
         if set(made) == set(outputs) and all(_size(output) == made[output] for output in outputs):
             return found
@@ -99,13 +101,11 @@ def already_made(path, outputs, description, overwrite):
     for output in outputs:
         if files.exists(output):
             raise BertError(
-                f"{output}: exists, and {path} does not say what it is made of. Give another --output_file, or pass "
-                f"--overwrite."
-            )
+                f"{output}: exists, and no {path} describes it. Give another --output_file, or pass --overwrite.")
     return None
 
 
-def _difference(found, wanted):
+def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
     """The first defining value that differs, in words; None where all are the same."""
     for name in _DEFINING:
         old, new = found.get(name), wanted[name]
@@ -121,11 +121,11 @@ def _difference(found, wanted):
     return None
 
 
-def _as_flag(value):
+def _as_flag(value: Any) -> Any:
     if isinstance(value, list):
-        return ",".join(f"{100 * share:g}" for share in value)
+        return masking_mix_text(tuple(value))
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _size(path):
+def _size(path: str) -> int | None:
     return files.size(path) if files.exists(path) else None

@@ -1,33 +1,45 @@
-"""The masked-language-model task: which tokens are to be predicted, and what stands in their place."""
+"""The masked-language-model task: which tokens are to be predicted, and what replaces them."""
 
 import numpy as np
 
 
-def mask_tokens(tokens, lengths, candidates, rng, *, rate, limit, mix, mask_id, replacement_ids, continuation=None):
+def mask_tokens(
+    tokens: np.ndarray,
+    lengths: np.ndarray,
+    candidates: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    rate: float,
+    limit: int,
+    mix: tuple[float, ...],
+    mask_id: int,
+    replacement_ids: np.ndarray,
+    continuation: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Chooses and replaces prediction targets in a batch of rows (paper, section 3.1, Task #1, and appendix A.1).
 
     A row of `n` tokens gets `min(limit, max(1, round(rate * n)))` predictions, fewer only where it has fewer
-    candidates. As in the release `n` counts [CLS] and [SEP], and `round` takes halves to the even number.
+    candidates. Like the release, `n` includes [CLS] and [SEP], and `round` takes halves to the even number.
 
     Args:
         tokens: integer [rows, seq], padded.
-        lengths: integer [rows], tokens of each row without padding, [CLS] and [SEP] counted.
+        lengths: integer [rows], tokens of each row without padding, [CLS] and [SEP] included.
         candidates: bool [rows, seq], where a prediction may fall (not [CLS], [SEP] or padding).
         rng: numpy Generator; the same state gives the same choice.
         rate: share of the tokens to predict.
         limit: prediction slots of a row.
         mix: (mask, same, random), the shares of predictions replaced by [MASK], left as they are and replaced by a
-            random token; they sum to 1. The paper's main choice is (0.8, 0.1, 0.1), appendix C.2 has others.
+            random token; they sum to 1. The paper uses (0.8, 0.1, 0.1), and compares more mixes in appendix C.2.
         mask_id: id of [MASK].
         replacement_ids: integer [n], the ids a random replacement is drawn from, evenly.
-        continuation: bool [vocabulary], which ids are `##` pieces: whole words are chosen together, and a word that
-            would exceed the number of predictions is skipped. None chooses each piece by itself.
+        continuation: bool [vocabulary], which ids are `##` pieces: the pieces of a word are chosen together, and a word
+            that would exceed the number of predictions is skipped. None chooses each piece by itself.
 
     Returns:
-        masked: as `tokens`, with the replacements.
+        masked: like `tokens`, with the replacements.
         positions: int32 [rows, limit], ascending, unused slots 0.
-        targets: int32 [rows, limit], the tokens that stood there, unused slots 0.
-        weights: float32 [rows, limit], 1 where the slot is used.
+        targets: int32 [rows, limit], the original tokens, unused slots 0.
+        used: float32 [rows, limit], 1 where the slot is used.
     """
     quota = np.minimum(limit, np.maximum(1, np.rint(rate * lengths))).astype(np.int64)
     if continuation is None:
@@ -40,10 +52,10 @@ def mask_tokens(tokens, lengths, candidates, rng, *, rate, limit, mix, mask_id, 
 
     positions = np.zeros((len(tokens), limit), np.int32)
     targets = np.zeros((len(tokens), limit), np.int32)
-    weights = np.zeros((len(tokens), limit), np.float32)
+    used = np.zeros((len(tokens), limit), np.float32)
     positions[rows, slots] = columns
     targets[rows, slots] = originals
-    weights[rows, slots] = 1
+    used[rows, slots] = 1
 
     mask_share, same_share, _ = mix
     draw = rng.random(len(rows))
@@ -52,10 +64,10 @@ def mask_tokens(tokens, lengths, candidates, rng, *, rate, limit, mix, mask_id, 
     masked[rows, columns] = np.where(
         draw < mask_share, mask_id, np.where(draw < mask_share + same_share, originals, random_ids)
     )
-    return masked, positions, targets, weights
+    return masked, positions, targets, used
 
 
-def _random_order(present, rng):
+def _random_order(present: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Columns of each row in random order, those not present last.
 
     A random 64-bit number with the column in its low bits is sorted, which is much faster than an argsort.
@@ -69,7 +81,7 @@ def _random_order(present, rng):
     return (keys & low_bits).astype(np.int64)
 
 
-def _choose_pieces(candidates, quota, limit, rng):
+def _choose_pieces(candidates: np.ndarray, quota: np.ndarray, limit: int, rng: np.random.Generator) -> np.ndarray:
     """The first `quota` candidates of each row's random order, as bool [rows, seq]."""
     wanted = np.minimum(quota, np.count_nonzero(candidates, axis=1))
     order = _random_order(candidates, rng)[:, :limit]
@@ -79,8 +91,9 @@ def _choose_pieces(candidates, quota, limit, rng):
     return chosen
 
 
-def _choose_words(candidates, continues, quota, rng):
-    """Whole words in each row's random order, those that fit the quota, as bool [rows, seq].
+def _choose_words(candidates: np.ndarray, continues: np.ndarray, quota: np.ndarray, rng: np.random.Generator
+                  ) -> np.ndarray:
+    """Whole words that fit the quota, in each row's random order, as bool [rows, seq].
 
     A word is a candidate piece and the `##` pieces right after it; a `##` piece that truncation left at the front of
     a text is a word by itself.

@@ -1,38 +1,44 @@
 """Arrays that stay on disk: mapped into memory where they are touched, and given back."""
 
+import dataclasses
 import mmap
 import os
+from typing import IO, Self
 
 import numpy as np
+import numpy.typing as npt
 
 # Maps that fit in this much memory are left there.
 _SMALL_BYTES = 1 << 25
 
 
+@dataclasses.dataclass(frozen=True)
 class MappedArray:
     """A file as a read-only array of one dimension.
 
-    Args:
-        path: local file.
-        dtype: of its elements.
-
     Attributes:
         array: numpy array on the file.
+        map: the file in memory; None where it is empty.
     """
 
-    def __init__(self, path, dtype):
-        self._map = None
+    array: np.ndarray
+    map: mmap.mmap | None
+
+    @classmethod
+    def open(cls, path: str, dtype: npt.DTypeLike) -> Self:
+        """Maps a local file of elements of a type."""
+        mapped = None
         if os.path.getsize(path):
             with open(path, "rb") as file:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self.array = np.frombuffer(self._map or b"", dtype)
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return cls(np.frombuffer(mapped or b"", dtype), mapped)
 
-    def drop_pages(self):
+    def drop_pages(self) -> None:
         """Gives back the memory of what was read, where it may be much; reading it again fetches it again."""
-        if self._map and len(self._map) > _SMALL_BYTES:
-            self._map.madvise(mmap.MADV_DONTNEED)
+        if self.map and len(self.map) > _SMALL_BYTES:
+            self.map.madvise(mmap.MADV_DONTNEED)
 
 
-def write_array(file, array):
-    """Appends an array's bytes to an open file; unlike `tofile` it says why when the disk is full."""
+def write_array(file: IO[bytes], array: np.ndarray) -> None:
+    """Appends an array's bytes to an open file; unlike `tofile` it reports why when the disk is full."""
     file.write(memoryview(np.ascontiguousarray(array)).cast("B"))

@@ -1,225 +1,145 @@
 """The whole job of making pre-training records: text → store of ids → plan → shuffled, masked records."""
 
-import contextlib
-import fcntl
 import functools
-import glob
 import hashlib
 import itertools
 import os
 import pathlib
-import shutil
 import sys
 import tempfile
+from typing import Any
 
-import tensorflow as tf
-
-from data_prep import id_store, instances, manifest, sentence_pairs
+from data_prep import id_store, instances, manifest, sentence_pairs, work_folder
 from data_prep.records import PretrainingSchema
+from data_prep.settings import RecordSettings
+from data_prep.workers import Workers
 from foundation import files
 from foundation.errors import BertError
 from tokenization.vocabulary import Vocabulary
 
-_JOB_FILE = "job.json"
-_LOCK_FILE = "lock"
-# What a job makes in its work folder, in this order.
-_WORK = (
-    "tokenized",
-    "tokenized_done",
-    "store",
-    "planned",
-    "planned_done",
-    "plan",
-    "pieces",
-    "pieces_done",
-    "outputs_done",
-)
 
-
-def run(input_file, output_file, corpus, settings, workers, *, work_dir=None, overwrite=False):
+def run(settings: RecordSettings, workers: Workers) -> dict[str, Any]:
     """Makes pre-training records.
 
-    The records depend on the text, the vocabulary, the settings and the seed only. A job that is killed and started
-    again goes on where it was.
+    The records depend on the text, the vocabulary, the settings and the seed only. A job that was killed resumes when
+    it is run again.
 
     Args:
-        input_file: comma-separated files and globs.
-        output_file: comma-separated files; `name@N` for N of them. Their concatenation is the same for any number.
-        corpus: `CorpusSettings`.
-        settings: `InstanceSettings`.
-        workers: `Workers`, entered.
-        work_dir: local folder for what is in the making; None puts it beside the output, or in the folder for
-            temporary files where the output is remote. Removed when the job has ended well.
-        overwrite: replace files that are there.
+        settings: RecordSettings. `workers` decides on the number of processes.
+        workers: Workers, entered.
 
     Returns:
-        dict, the manifest: written beside the first output as `<output>.manifest.json`.
+        The manifest, which is written next to the first output as `<output>.manifest.json`.
 
     Raises:
         BertError: any mistake in what was given, or a full disk.
     """
-    inputs = files.match(input_file, "input_file")
-    vocabulary = Vocabulary.from_file(corpus.vocab_file)
-    outputs, manifest_path = manifest.output_files(output_file)
-    description = manifest.describe(corpus, settings, vocabulary, inputs)
-    job = {"description": description, "outputs": outputs, "modified": list(map(_modified, inputs))}
-    folder = work_dir or _work_folder(manifest_path)
+    inputs = files.match(settings.input_file, "input_file")
+    vocabulary = Vocabulary.from_file(settings.corpus.vocab_file)
+    outputs, manifest_path = manifest.output_files(settings.output_file)
+    description = manifest.describe(settings.corpus, settings.instances, vocabulary, inputs)
+    job = {"description": description, "outputs": outputs, "modified": [files.modified(path) for path in inputs]}
+    folder = settings.work_dir or _default_work_folder(manifest_path)
     if files.is_remote(folder):
-        raise BertError(f"--work_dir={folder} must be a local folder.")
-    with _locked(folder):
-        if not _is_marked(folder, job):
-            if _is_marked(folder, None):
-                _discard(folder)
-            made = manifest.already_made(manifest_path, outputs, description, overwrite)
+        raise BertError(f"--work_dir={folder}: must be a local folder.")
+    with work_folder.locked(folder):
+        if not work_folder.belongs_to(folder, job):
+            if work_folder.belongs_to(folder, None):
+                work_folder.discard(folder)
+            made = manifest.already_made(manifest_path, outputs, description, settings.overwrite)
             if made:
-                print(f"{manifest_path}: made already, of the same text and settings.", file=sys.stderr)
+                print(f"{manifest_path}: these records exist, made from the same text and settings.", file=sys.stderr)
                 return made
-            _begin(folder, job)
-        counts = _make_store(workers, folder, inputs, corpus, vocabulary, settings)
+            work_folder.begin(folder, job)
+        counts = _make_store(workers, folder, inputs, settings, vocabulary)
         _make_plan(workers, folder, settings)
-        counts |= _make_pieces(workers, folder, corpus, settings, len(outputs))
+        counts |= _make_chunks(workers, folder, settings, len(outputs))
         written = _make_outputs(workers, folder, outputs, manifest_path)
         made = {**description, "counts": counts, "outputs": written}
         files.write_json(manifest_path, made)
-        _discard(folder)
+        work_folder.discard(folder)
     return made
 
 
-def _work_folder(manifest_path):
+def _default_work_folder(manifest_path: str) -> str:
     if files.is_remote(manifest_path):
         return os.path.join(tempfile.gettempdir(), f"bert-{hashlib.sha256(manifest_path.encode()).hexdigest()[:16]}")
     folder, name = os.path.split(manifest_path)
     return os.path.join(folder, f".{name.removesuffix('.manifest.json')}.work")
 
 
-def _modified(path):
-    return files.modified(path)
-
-
-@contextlib.contextmanager
-def _locked(folder):
-    """Holds the work folder for this process; afterwards the folder is removed unless it has a job to go on with.
-
-    Raises:
-        BertError: another process works there.
-    """
-    files.make_folder(folder)
-    with files.writing(folder), open(os.path.join(folder, _LOCK_FILE), "a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BertError(f"{folder}: another process is making these records. Wait for it, or stop it.") from None
-        try:
-            yield
-        finally:
-            done = os.path.join(folder, "tokenized_done")
-            if os.path.exists(os.path.join(folder, _JOB_FILE)) and not (os.path.isdir(done) and os.listdir(done)):
-                _discard(folder)
-            os.remove(lock.name)
-            with contextlib.suppress(OSError):
-                os.rmdir(folder)
-
-
-def _is_marked(folder, job):
-    """Whether the folder belongs to this job, or with None to one that stopped while it tidied up."""
-    path = os.path.join(folder, _JOB_FILE)
-    return os.path.exists(path) and files.read_json(path) == job
-
-
-def _begin(folder, job):
-    """Marks the folder as this job's, emptied of what another job left there."""
-    if os.path.exists(os.path.join(folder, _JOB_FILE)):
-        _discard(folder)
-    if set(os.listdir(folder)) - {_LOCK_FILE}:
-        raise BertError(f"--work_dir={folder} holds other files. Name an empty folder, or one that does not exist.")
-    files.write_json(os.path.join(folder, _JOB_FILE), job)
-
-
-def _discard(folder):
-    """Removes all that a job made in its folder.
-
-    The mark of a job stays to the end, as that of no job in particular: whatever is left when this is interrupted is
-    nobody's to resume, and known to be ours to remove.
-    """
-    mark = os.path.join(folder, _JOB_FILE)
-    files.write_json(mark, None)
-    for name in _WORK:
-        path = os.path.join(folder, name)
-        shutil.rmtree(path) if os.path.isdir(path) else pathlib.Path(path).unlink(missing_ok=True)
-    for stale in glob.glob(os.path.join(glob.escape(folder), "*.tmp-*")):
-        os.remove(stale)
-    os.remove(mark)
-
-
-def _make_store(workers, folder, inputs, corpus, vocabulary, settings):
+def _make_store(workers: Workers, folder: str, inputs: list[str], settings: RecordSettings, vocabulary: Vocabulary
+                ) -> dict[str, int]:
     """First pass. Returns the counts of the corpus."""
-    source = os.path.join(folder, "tokenized")
+    source = os.path.join(folder, work_folder.TOKENIZED)
     files.make_folder(source)
     units = [(f"{number:06d}", spans) for number, spans in enumerate(id_store.plan_spans(inputs))]
     results = workers.run(
         functools.partial(
-            id_store.tokenize_unit, folder=source, corpus=corpus, vocab_sha256=vocabulary.sha256
+            id_store.tokenize_unit, folder=source, corpus=settings.corpus, vocab_sha256=vocabulary.sha256
         ),
         units,
-        os.path.join(folder, "tokenized_done"),
+        os.path.join(folder, work_folder.TOKENIZED_DONE),
         "Tokenizing",
         amount=lambda unit: sum(span.end - span.start for span in unit[1]),
         measure="bytes",
     )
-    counts = {name: sum(result[name] for result in results) for name in ("documents", "sentences", "tokens", "bytes")}
-    counts["bad_lines"] = sum(result["bad_lines"] for result in results)
+    counts = {name: sum(result[name] for result in results)
+              for name in ("documents", "sentences", "tokens", "bytes", "bad_lines")}
     problem = None
     if not counts["documents"]:
         problem = f"{', '.join(inputs[:3])}: no text (--input_file)."
-    elif counts["documents"] == 1 and settings.next_sentence:
+    elif counts["documents"] == 1 and settings.instances.next_sentence:
         problem = sentence_pairs.SINGLE_DOCUMENT
     if problem:
-        _discard(folder)
+        work_folder.discard(folder)
         raise BertError(problem)
-    store = os.path.join(folder, "store")
-    if not os.path.exists(os.path.join(store, "store.json")):
-        id_store.join_units([unit[0] for unit in units], source, store, vocabulary.size)
+    store = os.path.join(folder, work_folder.STORE)
+    if not id_store.exists(store):
+        id_store.join_units([name for name, _ in units], source, store, vocabulary.size)
     return {f"corpus_{name}": count for name, count in counts.items()}
 
 
-def _make_plan(workers, folder, settings):
+def _make_plan(workers: Workers, folder: str, settings: RecordSettings) -> None:
     """Second pass, first half."""
-    store_folder, source = os.path.join(folder, "store"), os.path.join(folder, "planned")
+    store_folder, source, plan_file = (
+        os.path.join(folder, name) for name in (work_folder.STORE, work_folder.PLANNED, work_folder.PLAN))
     files.make_folder(source)
-    blocks = sentence_pairs.plan_blocks(id_store.IdStore(store_folder))
+    blocks = sentence_pairs.plan_blocks(id_store.IdStore.open(store_folder))
     units = [
         (f"{dupe:04d}-{number:06d}", dupe, number, documents)
-        for dupe in range(settings.dupe_factor)
+        for dupe in range(settings.instances.dupe_factor)
         for number, documents in enumerate(blocks)
     ]
     workers.run(
-        functools.partial(sentence_pairs.plan_unit, folder=source, store_folder=store_folder, settings=settings),
+        functools.partial(
+            sentence_pairs.plan_unit, folder=source, store_folder=store_folder, settings=settings.instances
+        ),
         units,
-        os.path.join(folder, "planned_done"),
+        os.path.join(folder, work_folder.PLANNED_DONE),
         "Pairing sentences",
         amount=lambda unit: unit[3][1] - unit[3][0],
         measure="documents",
     )
-    if not os.path.exists(os.path.join(folder, "plan")):
-        sentence_pairs.join_plans([unit[0] for unit in units], source, os.path.join(folder, "plan"))
+    if not os.path.exists(plan_file):
+        sentence_pairs.join_plans([unit[0] for unit in units], source, plan_file)
 
 
-def _make_pieces(workers, folder, corpus, settings, num_outputs):
+def _make_chunks(workers: Workers, folder: str, settings: RecordSettings, num_outputs: int) -> dict[str, int]:
     """Second pass, second half. Returns the counts of the instances."""
-    plan_file, source = os.path.join(folder, "plan"), os.path.join(folder, "pieces")
+    plan_file, source = os.path.join(folder, work_folder.PLAN), os.path.join(folder, work_folder.CHUNKS)
     files.make_folder(source)
-    total = os.path.getsize(plan_file) // sentence_pairs.PLAN_ROW.itemsize
     results = workers.run(
         functools.partial(
-            instances.write_piece,
+            instances.write_chunk,
             folder=source,
-            store_folder=os.path.join(folder, "store"),
+            store_folder=os.path.join(folder, work_folder.STORE),
             plan_file=plan_file,
-            vocab_file=corpus.vocab_file,
-            settings=settings,
+            vocab_file=settings.corpus.vocab_file,
+            settings=settings.instances,
         ),
-        [piece for pieces in _cut_pieces(total, num_outputs) for piece in pieces],
-        os.path.join(folder, "pieces_done"),
+        [chunk for chunks in _chunks(sentence_pairs.rows_in(plan_file), num_outputs) for chunk in chunks],
+        os.path.join(folder, work_folder.CHUNKS_DONE),
         "Writing instances",
         amount=lambda unit: unit[2] - unit[1],
         measure="instances",
@@ -227,43 +147,43 @@ def _make_pieces(workers, folder, corpus, settings, num_outputs):
     return {name: sum(result[name] for result in results) for name in results[0]}
 
 
-def _cut_pieces(total, num_outputs):
-    """Shares records evenly among outputs, and each output among pieces: a list of (name, begin, end) an output."""
+def _chunks(total: int, num_outputs: int) -> list[list[tuple[str, int, int]]]:
+    """Shares records evenly among outputs, and each output among chunks: a list of (name, begin, end) an output."""
     edges = [total * output // num_outputs for output in range(num_outputs + 1)]
     return [
         [
-            (f"{output:05d}-{begin:012d}", begin, min(begin + instances.PIECE_ROWS, end))
-            for begin in range(start, end, instances.PIECE_ROWS)
+            (f"{output:05d}-{begin:012d}", begin, min(begin + instances.CHUNK_ROWS, end))
+            for begin in range(start, end, instances.CHUNK_ROWS)
         ]
         for output, (start, end) in enumerate(itertools.pairwise(edges))
     ]
 
 
-def _make_outputs(workers, folder, outputs, manifest_path):
-    """Joins pieces into the output files. Returns the manifest's list of them."""
-    source = os.path.join(folder, "pieces")
-    total = os.path.getsize(os.path.join(folder, "plan")) // sentence_pairs.PLAN_ROW.itemsize
+def _make_outputs(workers: Workers, folder: str, outputs: list[str], manifest_path: str) -> list[dict[str, Any]]:
+    """Joins chunks into the output files. Returns the manifest's list of them."""
+    source = os.path.join(folder, work_folder.CHUNKS)
+    total = sentence_pairs.rows_in(os.path.join(folder, work_folder.PLAN))
     for path in (manifest_path, *outputs):
         for stale in files.glob(f"{path}.tmp-*"):
             files.remove(stale)
     if files.exists(manifest_path):
         files.remove(manifest_path)
 
-    def remove_pieces(unit, _):
-        for piece in unit[2]:
-            pathlib.Path(source, f"{piece}.tfrecord").unlink(missing_ok=True)
+    def remove_chunks(unit: tuple[str, str, list[str], int], _: dict[str, Any]) -> None:
+        for name in unit[2]:
+            pathlib.Path(instances.chunk_file(source, name)).unlink(missing_ok=True)
 
     results = workers.run(
-        functools.partial(instances.join_pieces, folder=source),
+        functools.partial(instances.join_chunks, folder=source),
         [
-            (f"{number:05d}", path, [name for name, _, _ in pieces], sum(end - begin for _, begin, end in pieces))
-            for number, (path, pieces) in enumerate(zip(outputs, _cut_pieces(total, len(outputs))))
+            (f"{number:05d}", path, [name for name, _, _ in chunks], sum(end - begin for _, begin, end in chunks))
+            for number, (path, chunks) in enumerate(zip(outputs, _chunks(total, len(outputs))))
         ],
-        os.path.join(folder, "outputs_done"),
+        os.path.join(folder, work_folder.OUTPUTS_DONE),
         "Joining files",
         amount=lambda unit: unit[3],
         measure="instances",
-        after=remove_pieces,
+        after=remove_chunks,
     )
     return [
         {"name": os.path.relpath(path, os.path.dirname(manifest_path)), **result}
@@ -271,7 +191,7 @@ def _make_outputs(workers, folder, outputs, manifest_path):
     ]
 
 
-def summary(made):
+def summary(made: dict[str, Any]) -> str:
     """What was made, in a few lines, from a manifest."""
     counts, settings = made["counts"], made["settings"]
     instances_made = counts["instances"]
@@ -282,17 +202,26 @@ def summary(made):
         f"{instances_made:,} instances in {len(made['outputs'])} files, "
         f"{sum(output['bytes'] for output in made['outputs']):,} bytes",
         f"{100 * (1 - counts['tokens'] / slots):.1f} % padding, {100 * counts['full'] / instances_made:.1f} % of the "
-        f"instances full, {counts['predictions'] / instances_made:.1f} predictions an instance",
+        f"instances without padding, {counts['predictions'] / instances_made:.1f} predictions per instance",
     ]
     if settings["next_sentence"]:
         lines.append(f"{100 * counts['random'] / instances_made:.1f} % of the second segments are random texts")
     if counts["corpus_bad_lines"]:
-        lines.append(f"{counts['corpus_bad_lines']:,} lines left out that are not UTF-8 (--on_bad_utf8=skip)")
+        lines.append(f"{counts['corpus_bad_lines']:,} lines left out: not UTF-8 (--on_bad_utf8=skip)")
     return "\n".join(lines)
 
 
-def examples(made, output_file, vocab_file, number):
-    """The first finished instances as word pieces, one paragraph each; predictions as position, original piece."""
+def examples(made: dict[str, Any], output_file: str, vocab_file: str, number: int) -> str:
+    """The first finished instances as word pieces, a paragraph each; predictions as position and original piece.
+
+    Args:
+        made: their manifest.
+        output_file: as in RecordSettings.
+        vocab_file: their vocabulary.
+        number: how many to show.
+    """
+    import tensorflow as tf  # here: only reading records needs it
+
     outputs, _ = manifest.output_files(output_file)
     schema = PretrainingSchema(made["settings"]["max_seq_length"], made["settings"]["max_predictions_per_seq"])
     vocabulary = Vocabulary.from_file(vocab_file)
@@ -304,6 +233,6 @@ def examples(made, output_file, vocab_file, number):
         targets = zip(row["masked_lm_positions"][used], vocabulary.tokens_of(row["masked_lm_ids"][used]))
         shown.append(
             f"\n{' '.join(pieces)}\nto predict: {' '.join(f'{position}:{piece}' for position, piece in targets)}\n"
-            f"second segment: {'random' if row['next_sentence_labels'][0] else 'the next'}"
+            f"second segment: {'random' if row['next_sentence_labels'][0] else 'the actual next one'}"
         )
     return "\n".join(shown)

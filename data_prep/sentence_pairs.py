@@ -1,19 +1,21 @@
 """Second pass, the plan: which tokens of the corpus make which training instance.
 
 The packing is the release's (`create_instances_from_document`): sentences of a document accumulate to a target
-length; A is a random number of them, B is the rest or, half of the time, a run of sentences of another document, and
-then the sentences that B would have taken go back to be packed next. Negatives come from any document of the corpus
+length; A is a random number of them, B is the rest or, half of the time, a run of sentences of another document. In
+the second case the sentences that B would have taken are packed next. Negatives come from any document of the corpus
 but the instance's own. An instance is a row of places in the store of ids; no token is touched here.
 """
 
 import bisect
 import os
 import shutil
+from collections.abc import Sequence
 
 import numpy as np
 
 from data_prep.id_store import IdStore
 from data_prep.memory_maps import write_array
+from data_prep.settings import InstanceSettings
 from foundation import files
 from foundation.errors import BertError
 
@@ -21,8 +23,8 @@ from foundation.errors import BertError
 BLOCK_TOKENS = 1 << 21
 
 SINGLE_DOCUMENT = (
-    "--input_file holds a single document, and next-sentence prediction needs a second one to take random sentences "
-    "from. Put empty lines between documents, or pass --next_sentence=false."
+    "--input_file holds a single document, and next-sentence prediction takes random sentences from another one. Put "
+    "empty lines between documents, or pass --next_sentence=false."
 )
 
 PLAN_ROW = np.dtype(
@@ -39,14 +41,14 @@ PLAN_ROW = np.dtype(
 _DRAWN_TOGETHER = 1 << 11
 
 # First number of a random stream's key, so that the streams of packing, shuffling and masking never meet.
-PACKING_STREAM = 1
+_PACKING_STREAM = 1
 
 
-def plan_blocks(store, block_tokens=BLOCK_TOKENS):
+def plan_blocks(store: IdStore, block_tokens: int = BLOCK_TOKENS) -> list[tuple[int, int]]:
     """Cuts the documents of a store into blocks.
 
     Returns:
-        list of (first document, document after the last).
+        For each block, its first document and the document after its last.
     """
     blocks, first = [], 0
     while first < store.num_documents:
@@ -58,42 +60,48 @@ def plan_blocks(store, block_tokens=BLOCK_TOKENS):
     return blocks
 
 
-def plan_unit(unit, folder, store_folder, settings):
+def plan_unit(unit: tuple[str, int, int, tuple[int, int]], folder: str, store_folder: str, settings: InstanceSettings
+              ) -> dict[str, int]:
     """Plans one block of documents for one pass over the corpus and writes the rows to `<folder>/<name>.plan`.
 
     Args:
-        unit: (name, pass over the corpus from 0, block number, (first document, document after the last)).
+        unit: name, pass over the corpus from 0, block number, (first document, document after the last).
         folder: where to write.
-        store_folder: of the `IdStore`.
-        settings: `InstanceSettings`.
+        store_folder: of the IdStore.
+        settings: InstanceSettings.
 
     Returns:
-        dict: `instances`, how many rows.
+        `instances`, how many rows.
     """
     name, dupe, number, (first, after) = unit
-    store = IdStore(store_folder)
-    rng = np.random.default_rng([PACKING_STREAM, settings.seed, dupe, number])
+    store = IdStore.open(store_folder)
+    rng = np.random.default_rng([_PACKING_STREAM, settings.seed, dupe, number])
     rows = plan_documents(store, first, after, settings, rng)
-    with files.atomic(os.path.join(folder, name + ".plan")) as temporary, open(temporary, "wb") as output:
+    with files.atomic(_plan_file(folder, name)) as temporary, open(temporary, "wb") as output:
         write_array(output, rows)
     return {"instances": len(rows)}
 
 
-def plan_documents(store, first, after, settings, rng):
+def _plan_file(folder: str, name: str) -> str:
+    return os.path.join(folder, name + ".plan")
+
+
+def plan_documents(store: IdStore, first: int, after: int, settings: InstanceSettings, rng: np.random.Generator
+                   ) -> np.ndarray:
     """Packs documents into instances.
 
     Args:
-        store: `IdStore`, or anything with its arrays.
+        store: the corpus.
         first: first document.
         after: document after the last.
-        settings: `InstanceSettings`.
+        settings: InstanceSettings.
         rng: numpy Generator.
 
     Returns:
-        `PLAN_ROW` [instances], in the order of the documents.
+        PLAN_ROW [instances], in the order of the documents.
 
     Raises:
-        BertError: next-sentence pairs are asked for and there is only one document.
+        BertError: `settings.next_sentence`, and there is only one document.
     """
     if settings.next_sentence and store.num_documents < 2:
         raise BertError(SINGLE_DOCUMENT)
@@ -121,12 +129,13 @@ def plan_documents(store, first, after, settings, rng):
     return rows
 
 
-def _pack(store, document_starts, first_document, settings, rng):
+def _pack(store: IdStore, document_starts: np.ndarray, first_document: int, settings: InstanceSettings,
+          rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Cuts documents into chunks of sentences and each chunk into A and B.
 
     Returns:
-        dict of int64 [chunks]: `document`, `target` (tokens), and the sentences `first`, `a_end`, `end`: A is
-        [first, a_end) and B [a_end, end) unless bool `is_random`.
+        int64 [chunks]: `document`, `target` (tokens), and the sentences `first`, `a_end`, `end`: A is [first, a_end)
+        and B is [a_end, end) unless bool `is_random`.
     """
     counts = np.diff(document_starts)
     longest = settings.tokens_per_instance
@@ -134,7 +143,7 @@ def _pack(store, document_starts, first_document, settings, rng):
     targets = np.where(short, rng.integers(2, longest, len(counts), endpoint=True), longest).tolist()
     base = int(document_starts[0])
     offsets = store.sentence_starts[base : document_starts[-1] + 1].tolist()
-    # Each chunk uses up a sentence at least, and two random numbers at most.
+    # Each chunk uses up at least one sentence, and at most two random numbers.
     draws = iter(rng.random(2 * int(counts.sum())).tolist())
     bisect_left, next_sentence = bisect.bisect_left, settings.next_sentence
     chunks = []
@@ -163,12 +172,15 @@ def _pack(store, document_starts, first_document, settings, rng):
     }
 
 
-def _random_texts(store, own_documents, wanted, rng):
+def _random_texts(store: IdStore, own_documents: np.ndarray, wanted: np.ndarray, rng: np.random.Generator
+                  ) -> tuple[np.ndarray, np.ndarray]:
     """Runs of whole sentences of other documents, until they have the wanted number of tokens or the document ends.
 
     Args:
+        store: the corpus.
         own_documents: int64 [n], the documents not to draw.
-        wanted: int64 [n], tokens; there is always one sentence.
+        wanted: int64 [n], tokens; a run has at least one sentence.
+        rng: numpy Generator.
 
     Returns:
         start, length: int64 [n], in tokens.
@@ -189,10 +201,11 @@ def _random_texts(store, own_documents, wanted, rng):
     return start, end - start
 
 
-def truncate(a_length, b_length, limit, rng):
-    """Shortens pairs to a limit: a token at a time from the longer segment, of equals from B, front or back evenly.
+def truncate(a_length: np.ndarray, b_length: np.ndarray, limit: int, rng: np.random.Generator
+             ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Shortens pairs to a limit: a token at a time from the longer segment, from B if equal, at either end evenly.
 
-    How many tokens each segment loses follows from the lengths; how many of those at the front is binomial.
+    How many tokens each segment loses follows from the lengths; how many of them at the front is binomial.
 
     Args:
         a_length: int64 [n].
@@ -204,7 +217,7 @@ def truncate(a_length, b_length, limit, rng):
         a_front, a_length, b_front, b_length: int64 [n], tokens cut off at the front and tokens kept.
     """
     excess = np.maximum(0, a_length + b_length - limit)
-    # First the longer one down to the shorter, then B and A by turns.
+    # First the longer segment down to the shorter, then B and A by turns.
     difference = a_length - b_length
     by_turns = np.maximum(0, excess - np.abs(difference))
     a_cut = np.minimum(excess, np.maximum(0, difference)) + by_turns // 2
@@ -213,11 +226,16 @@ def truncate(a_length, b_length, limit, rng):
     return a_front, a_length - a_cut, b_front, b_length - b_cut
 
 
-def join_plans(names, source, path):
+def join_plans(names: Sequence[str], source: str, path: str) -> None:
     """Joins the plans of all units, in order, into one file; the units' files are removed."""
     with files.atomic(path) as temporary, open(temporary, "wb") as output:
         for name in names:
-            with open(os.path.join(source, name + ".plan"), "rb") as piece:
-                shutil.copyfileobj(piece, output, 1 << 22)
+            with open(_plan_file(source, name), "rb") as plan:
+                shutil.copyfileobj(plan, output, 1 << 22)
     for name in names:
-        os.remove(os.path.join(source, name + ".plan"))
+        os.remove(_plan_file(source, name))
+
+
+def rows_in(path: str) -> int:
+    """The number of rows in a file that `join_plans` wrote."""
+    return os.path.getsize(path) // PLAN_ROW.itemsize

@@ -1,13 +1,14 @@
 """Where one sentence ends and the next begins: rules for running text, English first.
 
 A candidate is a run of enders (`.`, `!`, `?`, `…`), whatever closes after it (quotes, brackets, note marks such as
-`[12]`), and white space. It is a boundary unless what stands before it (an abbreviation, an initial, a list number)
-or after it (a lower-case letter, a comma) says otherwise. The enders of other scripts need no white space after them.
+`[12]`), and white space. It is a boundary unless what comes before it (an abbreviation, an initial, a list number)
+or after it (a lower-case letter, a comma) shows otherwise. The enders of other scripts need no white space after them.
 """
 
 import re
+from collections.abc import Iterable
 
-# Never the last word of a sentence: something always follows.
+# Never the last word of a sentence.
 _TITLES = """
     mr mrs ms mx messrs mm dr drs prof profs rev revd hon gen gens col cols maj capt cpt cmdr comdr lt lieut sgt cpl
     pvt adm brig sen rep gov pres supt insp mlle mme mons mgr msgr e.g eg i.e ie viz cf vs approx esp incl resp ca
@@ -18,13 +19,13 @@ _BEFORE_NUMBERS = """
     no nos vol vols pp p fig figs ch chap sec sect art arts eq eqs ed eds cap op pt pts bk ver rt rte hwy tel fl
     jan feb mar apr jun jul aug sep sept oct nov dec
 """
-# May end a sentence: they do where the next word is one that starts sentences and seldom a name.
+# May end a sentence: they do where the next word often starts sentences and is seldom a name.
 _MAY_END = """
     etc inc ltd co corp jr sr st ste mt ft fr br bros al esq ave blvd dept univ assn assoc bldg est lit rd sq plc cie
     mfg intl govt natl penn conn calif fla tenn ariz colo minn wis mich okla ont que vt lbs lb oz mi km cm mm kg
     hrs hr min jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri
 """
-# Words that start sentences far more often than names. `I` is absent: it follows initials and ellipses alike.
+# Words that start sentences far more often than names. `I` is missing because it follows initials and ellipses.
 _STARTERS = """
     a an the this that these those it its he his she her they their we our you your there here then thus so but and or
     nor yet for if in on at by to from with without within of as after before during since until while when where
@@ -55,7 +56,7 @@ _SPEECH = re.compile(
 # What may follow a closed Japanese or Chinese quotation inside its sentence.
 _QUOTATIVE = "とっ、，,"
 
-# The characters to look back over for the word before a full stop, and the longest abbreviation worth finding.
+# How many characters before a full stop are searched for a word: no abbreviation is longer.
 _LOOK_BACK = 16
 _WORD_BEFORE = re.compile(r"[^\s\"'“”‘’(\[{—–/-]*\Z")
 
@@ -64,29 +65,29 @@ class SentenceSplitter:
     """Splits paragraphs into sentences.
 
     Args:
-        abbreviations: more words (with or without their full stop) that never end a sentence.
+        abbreviations: additional words (with or without their full stop) that never end a sentence.
 
     Example:
         >>> SentenceSplitter().split('Mr. Smith said "Go." Then he left.')
         ['Mr. Smith said "Go."', 'Then he left.']
     """
 
-    def __init__(self, abbreviations=()):
+    def __init__(self, abbreviations: Iterable[str] = ()) -> None:
         self._titles = set(_TITLES.split()) | {word.strip().rstrip(".").lower() for word in abbreviations} - {""}
         self._before_numbers = set(_BEFORE_NUMBERS.split())
         self._may_end = set(_MAY_END.split())
         self._starters = {word.capitalize() for word in _STARTERS.split()}
 
-    def split(self, paragraph):
+    def split(self, paragraph: str) -> list[str]:
         """Cuts one paragraph into sentences.
 
         Args:
-            paragraph: str, running text; line breaks and runs of white space in it count as one space.
+            paragraph: running text; line breaks and runs of white space count as one space.
 
         Returns:
-            list of str: the sentences in order, no character but white space lost; empty for a blank paragraph.
+            The sentences in order, with no character lost except white space; empty for a blank paragraph.
         """
-        # Splitting at white space is the slower way; most paragraphs are in order.
+        # Splitting at white space is slow, and most paragraphs do not need it.
         paragraph = " ".join(paragraph.split()) if _ODD_SPACE.search(paragraph) else paragraph.strip(" ")
         if not paragraph:
             return []
@@ -101,41 +102,43 @@ class SentenceSplitter:
             sentences.append(paragraph[start:])
         return sentences
 
-    def _ends(self, paragraph, start, candidate):
+    def _ends(self, paragraph: str, start: int, candidate: re.Match[str]) -> bool:
         """Whether the sentence that began at `start` ends with this candidate."""
         mark = candidate.group()
         end = candidate.end()
         if end == len(paragraph):
-            return False  # the paragraph's last sentence needs no cut
+            return False  # nothing follows
         if mark[0] in _ENDERS_ANYWHERE:
             return not (mark.rstrip()[-1] in "」』）" and paragraph[end] in _QUOTATIVE)
 
         following = _NEXT_WORD.match(paragraph, end)
+        assert following is not None  # it matches the empty string too
         word = following.group(1)
         if word is None:
-            return self._ends_before_symbol(paragraph, following.end(), mark)
+            return self._ends_before_symbol(paragraph, following.end())
         if word[0].islower():
             return False
         enders = mark.rstrip()
         if enders[0] != "." or enders[:2] == "..":
-            return not self._speech_goes_on(enders, paragraph, following.start(1), word)
+            return not self._speech_continues(enders, paragraph, following.start(1), word)
         if len(enders) > 1 and enders[1] not in ".!?…" and enders[1] in "\"”’'":
             return True  # `said "Go." Then`: a full stop inside the quotation
         return self._full_stop_ends(paragraph, start, candidate.start(), following)
 
-    def _ends_before_symbol(self, paragraph, at, mark):
-        """A sentence may begin with a sign (`$5 was`, `£`, an emoji), not with what only goes on (`. . .`, `!,`)."""
+    def _ends_before_symbol(self, paragraph: str, at: int) -> bool:
+        """A sentence may begin with a sign (`$5 was`, `£`, an emoji), but not with a continuation (`. . .`, `!,`)."""
         return at < len(paragraph) and paragraph[at] not in ".!?…,;:)]}%&/=<>|+*"
 
-    def _speech_goes_on(self, enders, paragraph, at, word):
-        """`"Why?" he asked` is lower-case and settled; `"Why?" I asked` and `I ... I mean` are not."""
+    def _speech_continues(self, enders: str, paragraph: str, at: int, word: str) -> bool:
+        """`"Why?" I asked` and `I ... I mean` are one sentence. (`"Why?" he asked` is recognised by its lower case.)"""
         if enders[-1] in "\"'”’" and _SPEECH.match(paragraph, at):
             return True
         return word == "I" and enders[0] in ".…" and enders[-1] in ".…"
 
-    def _full_stop_ends(self, paragraph, start, stop, following):
-        """Whether a full stop at `stop` ends the sentence, by the word before it and the next word (a match)."""
+    def _full_stop_ends(self, paragraph: str, start: int, stop: int, following: re.Match[str]) -> bool:
+        """Whether a full stop at `stop` ends the sentence, judged by the words before and after it."""
         before = _WORD_BEFORE.search(paragraph, max(start, stop - _LOOK_BACK), stop)
+        assert before is not None  # it matches the empty string too
         token = before.group()
         if not token:
             return True
@@ -157,8 +160,8 @@ class SentenceSplitter:
         return True
 
 
-def split(paragraph):
-    """`SentenceSplitter().split`, with the abbreviations known here."""
+def split(paragraph: str) -> list[str]:
+    """`SentenceSplitter().split`, with the abbreviations listed here."""
     return _DEFAULT.split(paragraph)
 
 

@@ -1,7 +1,7 @@
-"""Running text into documents: one sentence a line, a blank line between documents.
+"""Splits running text into documents: one sentence per line, a blank line between documents.
 
-    python -m data_prep.split_sentences --input_file=articles.txt --output_file=sentences.txt
-    python -m data_prep.split_sentences --input_file='books/*.txt' --input_format=file --output_file=sentences.txt
+    python data_prep/split_sentences.py --input_file=articles.txt --output_file=sentences.txt
+    python data_prep/split_sentences.py --input_file='books/*.txt' --input_format=file --output_file=sentences.txt
 """
 
 import dataclasses
@@ -11,26 +11,26 @@ import os
 import re
 import statistics
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 
 if not __package__:
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-from absl import flags
+    sys.path[:1] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
 
 from data_prep.sentence_rules import SentenceSplitter
+from data_prep.settings import FILE, PARAGRAPHS, SentenceSettings
 from data_prep.text_blocks import BLOCK_BYTES, TextReader
 from foundation import command, files
 from foundation.errors import BertError
-from foundation.parallel import default_num_workers, map_in_order
+from foundation.parallel import map_in_order
 
-# Lines of a wrapped file seldom exceed this many characters; lines that are paragraphs do.
+# Lines of a wrapped file seldom have more characters than this; lines that are paragraphs do.
 _WRAPPED_AT_MOST = 100
 # A wrapped line that ends before this share of the width, with room for the next word, ends its paragraph.
 _SHORT_LINE = 0.75
 # Where a block may be cut: between paragraphs rather than sentences, between sentences rather than lines.
 _CUTS = ("\n\n", ".\n", "\n")
 _LAYOUT_CHARACTERS = 1 << 18
-# Where so many lines end as sentences do, they are not wrapped.
+# Where this share of the lines end like sentences, they are not wrapped.
 _WHOLE_LINES = 0.7
 _LINE_ENDS_SENTENCE = re.compile(r"[.!?…:。！？؟।][\"'”’»)\]」』]*\s*$")
 
@@ -46,38 +46,22 @@ class Statistics:
     bytes_read: int = 0
     bad_bytes: int = 0
 
-    def summary(self):
-        """One line for the screen."""
+    def summary(self) -> str:
+        """One line for the console."""
         line = (
             f"{self.documents:,} documents, {self.sentences:,} sentences, {self.words:,} words from "
             f"{self.files:,} files"
         )
         line += f" ({self.bytes_read / 1e6:.1f} MB)" if self.bytes_read else ""
-        return line + (f"; {self.bad_bytes:,} bytes that are not UTF-8 left out" if self.bad_bytes else "")
+        return line + (f"; {self.bad_bytes:,} bytes left out: not UTF-8" if self.bad_bytes else "")
 
 
-def run(
-    input_files,
-    output_file,
-    *,
-    input_format="paragraphs",
-    abbreviations=(),
-    on_bad_utf8="error",
-    num_workers=1,
-    block_bytes=BLOCK_BYTES,
-):
+def run(settings: SentenceSettings, block_bytes: int = BLOCK_BYTES) -> Statistics:
     """Splits files of running text into one file of documents, which appears when it is complete.
 
     Args:
-        input_files: list of paths, in the order of the output.
-        output_file: path; one sentence a line, a blank line between documents.
-        input_format: "paragraphs", one paragraph a line and a blank line between documents; "file", each file one
-            document, its lines either paragraphs or, where they are wrapped, joined into paragraphs again; "auto",
-            for each file the one that its beginning looks like.
-        abbreviations: more words that never end a sentence.
-        on_bad_utf8: "error" or "skip" (leave the bytes out and count them).
-        num_workers: processes that split; the output does not depend on it.
-        block_bytes: about how much one of them is given at once.
+        settings: SentenceSettings. The output does not depend on the number of workers.
+        block_bytes: about how much text a worker is given at once.
 
     Returns:
         Statistics.
@@ -85,14 +69,15 @@ def run(
     Raises:
         BertError: a file is missing, unreadable or not UTF-8, or none of them holds any text.
     """
-
-    reader = TextReader(on_bad_utf8, block_bytes)
+    paths = files.match(settings.input_file, "input_file")
+    abbreviations = read_abbreviations(settings.abbreviations) if settings.abbreviations else ()
+    reader = TextReader(settings.on_bad_utf8, block_bytes)
     work = functools.partial(_split_block, SentenceSplitter(abbreviations))
-    blocks = _blocks(reader, input_files, input_format)
-    done = Statistics(files=len(input_files))
-    with files.atomic(output_file) as temporary, files.open_file(temporary, "wb") as output:
+    blocks = _blocks(reader, paths, settings.input_format)
+    done = Statistics(files=len(paths))
+    with files.atomic(settings.output_file) as temporary, files.open_file(temporary, "wb") as output:
         between = False  # whether a blank line is due before the next sentence
-        for part in map_in_order(work, blocks, num_workers):
+        for part in map_in_order(work, blocks, settings.workers):
             between |= part.begins_document
             if part.sentences:
                 if not done.documents:
@@ -107,14 +92,14 @@ def run(
                 between = False
             between |= part.ends_document
         if not done.sentences:
-            raise BertError(f"{', '.join(input_files[:3])}: no text to split, only white space.")
+            raise BertError(f"{', '.join(paths[:3])}: no text to split, only white space.")
     done.bytes_read, done.bad_bytes = reader.bytes_read, reader.bad_bytes
     return done
 
 
 @dataclasses.dataclass
 class _Block:
-    """A piece of a file, as a worker is given it; `width` is 0 where its lines are paragraphs."""
+    """A part of a file, the input of a worker; `width` is 0 where its lines are paragraphs."""
 
     text: str
     blank_line_ends_document: bool
@@ -124,7 +109,7 @@ class _Block:
 
 @dataclasses.dataclass
 class _Part:
-    """A piece of the output, as a worker returns it; `breaks` counts the blank lines inside `text`."""
+    """A part of the output, the result of a worker; `breaks` counts the blank lines inside `text`."""
 
     text: bytes
     sentences: int
@@ -134,9 +119,9 @@ class _Part:
     ends_document: bool
 
 
-def _blocks(reader, input_files, input_format):
-    """Yields what the workers split; how a file is laid out is seen from its first block."""
-    for path in input_files:
+def _blocks(reader: TextReader, paths: Sequence[str], input_format: str) -> Iterator[_Block]:
+    """Yields what the workers split; the layout of a file is decided by its first block."""
+    for path in paths:
         layout = None
         for text in reader.blocks(path, _CUTS):
             is_first = layout is None
@@ -144,32 +129,31 @@ def _blocks(reader, input_files, input_format):
             yield _Block(text, *layout, is_first)
 
 
-def file_layout(beginning, input_format):
+def file_layout(beginning: str, input_format: str) -> tuple[bool, int]:
     """How a file is laid out.
 
     Args:
-        beginning: str, the file or a good part of it.
-        input_format: "paragraphs", "file" or "auto".
+        beginning: the file or a good part of it.
+        input_format: as in SentenceSettings.
 
     Returns:
-        bool, whether a blank line ends a document; int, the width at which lines are wrapped, 0 where a line is a
-        paragraph.
+        Whether a blank line ends a document, and the width at which lines are wrapped: 0 where a line is a paragraph.
     """
-    if input_format == "paragraphs":
+    if input_format == PARAGRAPHS:
         return True, 0
     beginning = beginning[:_LAYOUT_CHARACTERS]
     width = wrapped_width(beginning)
-    if input_format == "file":
+    if input_format == FILE:
         return False, width
-    # Blank lines between single lines or wrapped paragraphs are no more than spacing.
+    # Blank lines between single lines or wrapped paragraphs are mere spacing.
     runs = [len(run.split("\n")) for run in re.split(r"\n\s*\n", beginning.strip())]
     return not width and len(runs) > 1 and statistics.median(runs) >= 2, width
 
 
-def _split_block(splitter, block):
+def _split_block(splitter: SentenceSplitter, block: _Block) -> _Part:
     lines = block.text.split("\n")
     paragraphs = join_wrapped_lines(lines, block.width) if block.width else lines
-    out = []
+    out: list[str] = []
     for paragraph in paragraphs:
         sentences = splitter.split(paragraph)
         if sentences:
@@ -186,12 +170,8 @@ def _split_block(splitter, block):
     return _Part(text.encode("utf-8"), sentences, sentences + text.count(" "), breaks, begins, ends)
 
 
-def wrapped_width(text):
-    """The width at which a text's lines are wrapped; 0 where a line is a whole paragraph.
-
-    Args:
-        text: str, a file or its beginning.
-    """
+def wrapped_width(text: str) -> int:
+    """The width at which the lines of a file or its beginning are wrapped; 0 where a line is a whole paragraph."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     lengths = sorted(map(len, lines))
     if not lengths or lengths[len(lengths) * 99 // 100] > _WRAPPED_AT_MOST:
@@ -201,21 +181,21 @@ def wrapped_width(text):
     return lengths[len(lengths) * 9 // 10]
 
 
-def join_wrapped_lines(lines, width):
+def join_wrapped_lines(lines: Iterable[str], width: int) -> Iterator[str]:
     """Joins wrapped lines into paragraphs again.
 
     A paragraph ends at a blank line, before an indented line, after a heading in capitals, and at a line so short
-    that the next word would have fitted. A word divided at a line's end keeps its hyphen: whether it is `undula-tion`
-    or `apple-tree` is not known.
+    that the next word would have fitted. A word divided at a line's end keeps its hyphen: it may be `undula-tion` or
+    `apple-tree`.
 
     Args:
-        lines: iterable of str, without line ends.
-        width: int, at which they were wrapped.
+        lines: without line ends.
+        width: at which they were wrapped.
 
     Yields:
-        str, a paragraph.
+        Paragraphs.
     """
-    paragraph = []
+    paragraph: list[str] = []
     for line in lines:
         words = line.rstrip()
         if paragraph and (not words or _starts_paragraph(paragraph[-1], words, width)):
@@ -227,7 +207,7 @@ def join_wrapped_lines(lines, width):
         yield _joined(paragraph)
 
 
-def _starts_paragraph(previous, line, width):
+def _starts_paragraph(previous: str, line: str, width: int) -> bool:
     if line[0].isspace() and not previous[0].isspace() and line[:2].isspace():
         return True
     if previous.isupper() and not line.isupper():
@@ -235,51 +215,29 @@ def _starts_paragraph(previous, line, width):
     return len(previous) + 1 + len(line.split(None, 1)[0]) <= _SHORT_LINE * width
 
 
-def _joined(lines):
-    pieces = [lines[0]]
+def _joined(lines: list[str]) -> str:
+    parts = [lines[0]]
     for previous, line in itertools.pairwise(lines):
         divided = previous[-1] == "-" and previous[-2:-1].isalpha() and line[:1].islower()
-        pieces.append(line if divided else " " + line)
-    return "".join(pieces)
+        parts.append(line if divided else " " + line)
+    return "".join(parts)
 
 
-def read_abbreviations(path):
-    """Reads a file of abbreviations, one a line; `#` begins a comment."""
+def read_abbreviations(path: str) -> list[str]:
+    """Reads a file of abbreviations, one per line; `#` starts a comment."""
     lines = (line.partition("#")[0].strip() for line in files.read_text(path).splitlines())
     return [line for line in lines if line]
 
 
-def define_flags():
-    """Defines this job's flags."""
-    flags.DEFINE_string("input_file", None, "Text files: paths or globs, comma-separated.", required=True)
-    flags.DEFINE_string("output_file", None, "One sentence a line, a blank line between documents.", required=True)
-    flags.DEFINE_enum(
-        "input_format",
-        "paragraphs",
-        ["paragraphs", "file", "auto"],
-        "paragraphs: one paragraph a line, a blank line between documents. file: each file is one document; wrapped "
-        "lines are joined. auto: whichever the beginning of a file looks like.",
-    )
-    flags.DEFINE_string("abbreviations", None, "A file of further words that never end a sentence, one a line.")
-    flags.DEFINE_enum("on_bad_utf8", "error", ["error", "skip"], "Stop at bytes that are not UTF-8, or omit them.")
-    flags.DEFINE_integer(
-        "num_workers", None, "Processes; all cores where not given. The output is the same.", lower_bound=1
-    )
+def main(settings: SentenceSettings) -> None:
+    """Writes the documents and prints how many there are."""
+    print(f"{settings.output_file}: {run(settings).summary()}.")
 
 
-def main(_):
-    options = flags.FLAGS
-    done = run(
-        files.match(options.input_file, "input_file"),
-        options.output_file,
-        input_format=options.input_format,
-        abbreviations=read_abbreviations(options.abbreviations) if options.abbreviations else (),
-        on_bad_utf8=options.on_bad_utf8,
-        num_workers=options.num_workers or default_num_workers(),
-    )
-    print(f"{options.output_file}: {done.summary()}.")
+def cli() -> None:
+    """The command line."""
+    command.run_with(main, SentenceSettings, __doc__)
 
 
 if __name__ == "__main__":
-    define_flags()
-    command.run(main)
+    cli()

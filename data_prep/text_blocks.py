@@ -6,12 +6,13 @@ No more than a few blocks are held, whatever the size of a file.
 import codecs
 import io
 import re
+from collections.abc import Iterator, Sequence
 
+from data_prep.settings import SKIP
 from foundation import files
-from foundation.errors import BertError
 
 BLOCK_BYTES = 4 << 20
-# A line of so many blocks is cut, so that memory stays bounded.
+# A line as long as this many blocks is cut, so that memory stays bounded.
 _LONGEST_LINE = 4
 
 # What a byte that is not UTF-8 is decoded to: a lone surrogate, which no UTF-8 text can hold.
@@ -30,24 +31,24 @@ class TextReader:
         bad_bytes: how many bytes were left out so far.
     """
 
-    def __init__(self, on_bad_utf8="error", block_bytes=BLOCK_BYTES):
+    def __init__(self, on_bad_utf8: str, block_bytes: int = BLOCK_BYTES) -> None:
         self.bytes_read = 0
         self.bad_bytes = 0
-        self._skip = on_bad_utf8 == "skip"
+        self._skip = on_bad_utf8 == SKIP
         self._block_bytes = block_bytes
 
-    def blocks(self, path, cuts=("\n",)):
-        """Yields a file's text in order, cut behind separators; the line end of the separator is left out.
+    def blocks(self, path: str, cuts: Sequence[str] = ("\n",)) -> Iterator[str]:
+        """Yields a file's text in order, cut after separators; the line end of the separator is left out.
 
-        Line ends become "\\n" and a byte order mark is dropped. What holds no separator is read on; a line of many
-        blocks is cut behind a space.
+        Line ends become "\\n" and a byte order mark is dropped. Reading continues until a separator is found; a line
+        of many blocks is cut after a space.
 
         Args:
             path: a local or remote path.
-            cuts: separators that end in "\\n", best first; the first that a block holds decides.
+            cuts: separators that end in "\\n", best first; the first one that a block holds is used.
 
         Yields:
-            str: non-empty blocks; a file smaller than a block is one.
+            Non-empty blocks; a file smaller than a block is one.
 
         Raises:
             BertError: the file cannot be read or is not UTF-8; the message names the byte.
@@ -64,36 +65,31 @@ class TextReader:
         if rest:
             yield rest
 
-    def _decoded(self, path):
-        """Yields the file's text as it comes, line ends unified."""
-        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    def _decoded(self, path: str) -> Iterator[str]:
+        """Yields the file's text as it is read, line ends unified."""
         line_ends = io.IncrementalNewlineDecoder(None, translate=True)
-        position = 0
+        position, rest = 0, b""
         for data in _read(path, self._block_bytes):
-            # The bytes of a character cut in two wait in the decoder.
-            begin = position - len(decoder.getstate()[0])
-            text = decoder.decode(data, final=not data)
-            if not text.isascii() and (bad := _UNDECODED.search(text)):
-                text = self._without_bad(text, bad, path, begin)
-            if begin == 0:
-                text = text.removeprefix("\ufeff")
-            position += len(data)
             self.bytes_read += len(data)
+            pending = rest + data
+            # The first bytes of a character that is cut in two wait for the others.
+            text, used = codecs.utf_8_decode(pending, "surrogateescape", not data)
+            if not text.isascii() and _UNDECODED.search(text):
+                text = self._without_bad(text, pending[:used], path, position)
+            if position == 0 and used:
+                text = text.removeprefix("\ufeff")
+            position, rest = position + used, pending[used:]
             yield line_ends.decode(text, final=not data)
 
-    def _without_bad(self, text, bad, path, begin):
+    def _without_bad(self, text: str, data: bytes, path: str, position: int) -> str:
         if not self._skip:
-            byte = begin + len(text[: bad.start()].encode("utf-8"))
-            raise BertError(
-                f"{path}: byte {byte} is not UTF-8 (0x{ord(bad.group()[0]) - 0xDC00:02x}). "
-                "Re-encode the file, or pass --on_bad_utf8=skip."
-            )
-        self.bad_bytes += sum(len(run) for run in _UNDECODED.findall(text))
+            files.decode(data, path, position, "Re-encode the file, or pass --on_bad_utf8=skip.")
+        self.bad_bytes += sum(map(len, _UNDECODED.findall(text)))
         return _UNDECODED.sub("", text)
 
 
-def _read(path, size):
-    """Yields a file's bytes in pieces, an empty one last."""
+def _read(path: str, size: int) -> Iterator[bytes]:
+    """Yields a file's bytes in order, an empty run last."""
     try:
         with files.open_file(path, "rb") as file:
             while data := file.read(size):
@@ -103,8 +99,8 @@ def _read(path, size):
     yield b""
 
 
-def _cut(text, separators):
-    """The place behind the last of the best separator in the text; 0 where there is none."""
+def _cut(text: str, separators: Sequence[str]) -> int:
+    """The place after the last of the best separator in the text; 0 where there is none."""
     for separator in separators:
         at = text.rfind(separator)
         if at > 0:

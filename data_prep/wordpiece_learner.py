@@ -1,20 +1,24 @@
 """Learns word pieces from counted words.
 
 Pairs of neighbouring pieces are joined, the most frequent first (byte-pair encoding: Sennrich et al. 2016), until
-there are a fifth more pieces than wanted. Then every word is cut as BERT's tokenizer will, longest match first, and
-the pieces that this uses least go: half-way pieces that further joins left without a use make room for others.
+there are a fifth more pieces than wanted. Then every word is cut as BERT's tokenizer will cut it, longest match first,
+and the least used pieces are removed: mostly intermediate pieces that further joins have made useless.
 """
 
 import collections
 import dataclasses
 import heapq
 import itertools
+from collections.abc import Iterable, Mapping, Sequence
 
-CONTINUATION = "##"
+from tokenization.vocabulary import CONTINUATION
+
 _SURPLUS = 1.2
-# Words past these many, the rarest, change nothing but memory and time.
+# The words after the most frequent ones cost memory and time and change nothing.
 _MAX_WORDS = 250_000
 _MAX_WORD_LENGTH = 100
+
+Pair = tuple[int, int]
 
 
 @dataclasses.dataclass
@@ -22,25 +26,25 @@ class Learned:
     """Word pieces, and how well they fit the words that they were learned from.
 
     Attributes:
-        characters: list of str, the alphabet, first as words begin with it, then as they go on (`##a`).
-        pieces: list of str, the most used first.
+        characters: the alphabet, first the forms that begin words, then those that continue them (`##a`).
+        pieces: the most used first.
         pieces_per_word: mean over running words.
         unknown_share: the share of running words that hold a character outside the alphabet.
     """
 
-    characters: list
-    pieces: list
+    characters: list[str]
+    pieces: list[str]
     pieces_per_word: float
     unknown_share: float
 
 
-def learn(word_counts, size, *, min_frequency=2, character_coverage=0.99995):
+def learn(word_counts: Mapping[str, int], size: int, *, min_frequency: int, character_coverage: float) -> Learned:
     """Learns at most `size` pieces, characters included.
 
     Args:
-        word_counts: dict of str to int.
-        size: how many pieces to learn, exactly so many where the words hold that many; never fewer than the alphabet.
-        min_frequency: two pieces that stand beside each other more rarely are not joined.
+        word_counts: how often each word occurs.
+        size: how many pieces to learn: exactly this many if the words hold as many, but never fewer than the alphabet.
+        min_frequency: two pieces that are neighbours more rarely are not joined.
         character_coverage: the share of running characters that the alphabet covers; a word with a rarer character
             will be `[UNK]`.
 
@@ -68,14 +72,14 @@ def learn(word_counts, size, *, min_frequency=2, character_coverage=0.99995):
     )
 
 
-def _alphabet(word_counts, coverage):
+def _alphabet(word_counts: Mapping[str, int], coverage: float) -> set[str]:
     """The most frequent characters that together make up the share `coverage` of the running text."""
-    counts = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
     for word, count in word_counts.items():
         for character in word:
             counts[character] += count
     missing = sum(counts.values()) * coverage
-    alphabet = set()
+    alphabet: set[str] = set()
     for character, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if missing <= 0:
             break
@@ -84,31 +88,32 @@ def _alphabet(word_counts, coverage):
     return alphabet
 
 
-def _characters(alphabet, words):
+def _characters(alphabet: set[str], words: Iterable[str]) -> list[str]:
     """The alphabet as pieces; characters that are always words of their own have no `##` form."""
-    inside = set().union(*(word for word in words if len(word) > 1))
+    inside: set[str] = set().union(*(word for word in words if len(word) > 1))
     return sorted(alphabet) + [CONTINUATION + character for character in sorted(inside)]
 
 
-def _join_pairs(characters, words, counts, size, min_frequency):
+def _join_pairs(characters: list[str], words: Sequence[str], counts: Mapping[str, int], size: int, min_frequency: int
+                ) -> list[str]:
     """Joins the most frequent pair again and again.
 
     Args:
-        characters: list of str, the pieces to begin with.
-        words: list of str.
-        counts: dict, the frequency of each word.
+        characters: the pieces to begin with.
+        words: the words to join pieces in.
+        counts: the frequency of each word.
         size: the number of pieces to stop at, characters included.
-        min_frequency: the frequency of a pair to stop at.
+        min_frequency: the frequency of a pair to stop below.
 
     Returns:
-        list of str, the new pieces, in the order of joining.
+        The new pieces, in the order of joining.
     """
     names = list(characters)
     ids = {name: index for index, name in enumerate(names)}
     cut = [[ids[CONTINUATION * (at > 0) + character] for at, character in enumerate(word)] for word in words]
     frequency = [counts[word] for word in words]
-    pairs = collections.defaultdict(int)
-    places = collections.defaultdict(set)  # the words that hold, or once held, a pair
+    pairs: dict[Pair, int] = collections.defaultdict(int)
+    places: dict[Pair, set[int]] = collections.defaultdict(set)  # the words that hold, or once held, a pair
     for index, pieces in enumerate(cut):
         for pair in itertools.pairwise(pieces):
             pairs[pair] += frequency[index]
@@ -119,7 +124,7 @@ def _join_pairs(characters, words, counts, size, min_frequency):
         count, pair = heapq.heappop(heap)
         if -count < min_frequency:
             break
-        if pairs[pair] != -count:  # other joins took some since; it comes again with what is left
+        if pairs[pair] != -count:  # other joins have used some of them: it is put back with what is left
             if pairs[pair] >= min_frequency:
                 heapq.heappush(heap, (-pairs[pair], pair))
             continue
@@ -127,7 +132,7 @@ def _join_pairs(characters, words, counts, size, min_frequency):
         joined = ids.setdefault(name, len(names))
         if joined == len(names):
             names.append(name)
-        grown = set()
+        grown: set[Pair] = set()
         for index in sorted(places.pop(pair)):
             cut[index] = _join_in_word(cut[index], pair, joined, index, frequency[index], pairs, places, grown)
         del pairs[pair]
@@ -136,10 +141,11 @@ def _join_pairs(characters, words, counts, size, min_frequency):
     return names[len(characters) :]
 
 
-def _join_in_word(pieces, pair, joined, index, frequency, pairs, places, grown):
-    """Joins a pair wherever it stands in one word, and keeps the counts of the pairs around it."""
+def _join_in_word(pieces: list[int], pair: Pair, joined: int, index: int, frequency: int, pairs: dict[Pair, int],
+                  places: dict[Pair, set[int]], grown: set[Pair]) -> list[int]:
+    """Joins a pair wherever it occurs in one word, and updates the counts of the pairs around it."""
     left, right = pair
-    result = []
+    result: list[int] = []
     at = 0
     while at < len(pieces):
         if pieces[at] != left or at + 1 == len(pieces) or pieces[at + 1] != right:
@@ -161,9 +167,9 @@ def _join_in_word(pieces, pair, joined, index, frequency, pairs, places, grown):
     return result
 
 
-def _count_use(words, counts, pieces):
-    """How often each piece is used when the words are cut by longest match first."""
-    use = collections.Counter()
+def _count_use(words: Iterable[str], counts: Mapping[str, int], pieces: set[str]) -> collections.Counter[str]:
+    """How often each piece is used when the words are cut longest match first."""
+    use: collections.Counter[str] = collections.Counter()
     longest = max(map(len, pieces), default=0)
     for word in words:
         count = counts[word]
