@@ -1,14 +1,15 @@
-"""What a BERT is in numbers: the configuration, its JSON file, and the sizes that were published."""
+"""A model's configuration, its JSON file, and the published sizes."""
 
 import dataclasses
-import typing
+from collections.abc import Mapping
+from typing import Any, get_args
 
 from foundation import files
 from foundation.errors import BertError
 
 ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh")
 
-# What Hugging Face calls the same curves. Its plain "gelu" is the erf form, where the release's is the tanh form.
+# Hugging Face's names of the same curves. Its plain "gelu" is the erf form, the release's is the tanh form.
 HUGGING_FACE_ACTIVATIONS = {
     "gelu": "gelu_erf", "gelu_python": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu",
     "gelu_python_tanh": "gelu", "gelu_accurate": "gelu", "gelu_fast": "gelu", "relu": "relu", "tanh": "tanh",
@@ -16,32 +17,32 @@ HUGGING_FACE_ACTIVATIONS = {
 # Keys that only Hugging Face's config.json has.
 _HUGGING_FACE_KEYS = ("model_type", "architectures", "transformers_version")
 
-# Fields that the release's JSON does not hold: written only where they differ from their default.
+# Fields that the release's JSON does not have: written only where they differ from the default.
 _ADDED_FIELDS = ("layer_norm_eps", "causal", "do_lower_case")
 
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
-    """Sizes and rates of one model, under the release's names.
+    """Sizes and dropout rates of one model, under the release's names.
 
     Attributes:
         vocab_size: rows of the word embedding table.
         hidden_size: width of every token's vector.
         num_hidden_layers: encoder layers.
-        num_attention_heads: heads a layer; divides `hidden_size`.
-        intermediate_size: width inside the feed-forward part.
+        num_attention_heads: heads per layer; divides `hidden_size`.
+        intermediate_size: inner width of the feed-forward half.
         hidden_act: "gelu" (the tanh form, as the release computes it), "gelu_erf", "relu" or "tanh".
         hidden_dropout_prob: dropout of embeddings and of each residual branch.
         attention_probs_dropout_prob: dropout of attention probabilities.
         max_position_embeddings: the longest sequence.
-        type_vocab_size: segment ids.
+        type_vocab_size: number of segment ids.
         initializer_range: standard deviation of the truncated normal initialiser.
         layer_norm_eps: added to the variance.
-        causal: a token attends only to itself and those before it (the left-to-right model of the paper's table 5).
-        do_lower_case: whether the vocabulary is of lower-cased text; None where nobody wrote it down.
+        causal: a token attends only to itself and earlier tokens (the left-to-right model of the paper's table 5).
+        do_lower_case: whether the vocabulary is lower-cased; None where that is not known.
 
     Raises:
-        BertError: a value that no model can have.
+        BertError: a value is out of range or of the wrong type.
     """
 
     vocab_size: int
@@ -59,24 +60,24 @@ class BertConfig:
     causal: bool = False
     do_lower_case: bool | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         problem = _first_problem(self)
         if problem:
             raise BertError(f"BERT configuration: {problem}")
 
     @classmethod
-    def from_dict(cls, values, source="BERT configuration"):
-        """Reads the release's (or Hugging Face's) keys; keys that say nothing about the model are ignored.
+    def from_dict(cls, values: Mapping[str, Any], source: str = "BERT configuration") -> "BertConfig":
+        """Reads the release's or Hugging Face's keys; unknown keys are ignored.
 
         Args:
-            values: dict of the JSON file.
-            source: what a message names as the place of a mistake.
+            values: the JSON object.
+            source: the file, for messages.
 
         Raises:
             BertError: `vocab_size` is missing, or a value is wrong; names the source and the key.
         """
         if not isinstance(values, dict):
-            raise BertError(f"{source}: holds {_kind(values)} where the configuration is one JSON object.")
+            raise BertError(f"{source}: holds {_kind(values)} where a JSON object is expected.")
         if "vocab_size" not in values:
             raise BertError(f"{source}: the key vocab_size is missing.")
         if any(key in values for key in _HUGGING_FACE_KEYS):
@@ -89,62 +90,62 @@ class BertConfig:
             raise BertError(str(error).replace("BERT configuration", source, 1)) from None
 
     @classmethod
-    def from_json_file(cls, path):
-        """Reads `bert_config.json`. Raises BertError naming the file and the key of a mistake."""
+    def from_json_file(cls, path: str) -> "BertConfig":
+        """Reads `bert_config.json`. Raises BertError naming file and key of a mistake."""
         return cls.from_dict(files.read_json(path), source=path)
 
-    def to_dict(self):
-        """The release's keys; a key of this project's own only where its value is not the default."""
+    def to_dict(self) -> dict[str, Any]:
+        """The release's keys; keys of this project only where their value is not the default."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         values = dataclasses.asdict(self)
         return {k: v for k, v in values.items() if k not in _ADDED_FIELDS or v != defaults[k]}
 
-    def to_json_file(self, path):
+    def to_json_file(self, path: str) -> None:
         """Writes `bert_config.json`, atomically."""
         files.write_json(path, self.to_dict())
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> "BertConfig":
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
     @property
-    def head_size(self):
+    def head_size(self) -> int:
         """Width of one attention head."""
         return self.hidden_size // self.num_attention_heads
 
 
-def _from_hugging_face(values, source):
-    """The release's keys for those of Hugging Face's config.json. Raises BertError for a model that is no BERT."""
+def _from_hugging_face(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Hugging Face's config.json under the release's keys. Raises BertError for a model that is not a BERT."""
     if (kind := values.get("model_type", "bert")) != "bert":
         raise BertError(f"{source}: the model is a {kind}, not a BERT.")
     if (kind := values.get("position_embedding_type", "absolute")) != "absolute":
         raise BertError(f"{source}: position_embedding_type is {kind!r}; BERT's is 'absolute'.")
     if values.get("add_cross_attention"):
-        raise BertError(f"{source}: the model attends to another one's output (add_cross_attention), BERT does not.")
+        raise BertError(f"{source}: the model has cross attention (add_cross_attention), BERT has none.")
     act = values.get("hidden_act", "gelu")
     act = HUGGING_FACE_ACTIVATIONS.get(act, act) if isinstance(act, str) else act
     return {"causal": bool(values.get("is_decoder", False)), **values, "hidden_act": act}
 
 
-def _kind(value):
+def _kind(value: Any) -> str:
     return {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number")
 
 
-def _coerced(field, value):
-    """JSON writers differ in 0 and 0.0: whole numbers are accepted for rates."""
+def _coerced(field: dataclasses.Field, value: Any) -> Any:
+    """A whole number as a float where the field is one: JSON writers differ in 0 and 0.0."""
     if field.type in (float, "float") and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value
 
 
-def _first_problem(config):
-    """The first thing wrong with a configuration, as one sentence, or None."""
+def _first_problem(config: BertConfig) -> str | None:
+    """The first problem of a configuration, as one sentence, or None."""
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if field.name == "do_lower_case" and value is None:
             continue
-        # type() and not isinstance: JSON's true is an int to Python.
-        if type(value) not in (field.type, *typing.get_args(field.type)):
+        # type() and not isinstance: JSON's true is an int in Python.
+        if type(value) not in (field.type, *get_args(field.type)):
             return f"{field.name} is {value!r}, not {_TYPE_NAMES.get(field.type, 'true or false')}."
         if field.type is int and value < (0 if field.name == "num_hidden_layers" else 1):
             return f"{field.name} is {value}; it must be at least 1."
@@ -159,14 +160,14 @@ def _first_problem(config):
             f"hidden_size {config.hidden_size} is not a multiple of num_attention_heads {config.num_attention_heads}."
         )
     if config.hidden_act not in ACTIVATIONS:
-        return f"hidden_act is {config.hidden_act!r}; known are {', '.join(ACTIVATIONS)}."
+        return f"hidden_act is {config.hidden_act!r}; supported are {', '.join(ACTIVATIONS)}."
     return None
 
 
-_TYPE_NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+_TYPE_NAMES: dict[Any, str] = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
 
 
-def _sized(layers, hidden, heads):
+def _sized(layers: int, hidden: int, heads: int) -> BertConfig:
     return BertConfig(
         vocab_size=30522,
         hidden_size=hidden,
@@ -183,10 +184,10 @@ PRESETS = {
     "mini": _sized(4, 256, 4),
     "small": _sized(4, 512, 8),
     "medium": _sized(8, 512, 8),
-    # The paper's two.
+    # The paper's models.
     "base": _sized(12, 768, 12),
     "large": _sized(24, 1024, 16),
-    # The paper's table 6, beside base and large.
+    # The further sizes of the paper's table 6.
     "table6_3_768_12": _sized(3, 768, 12),
     "table6_6_768_3": _sized(6, 768, 3),
     "table6_6_768_12": _sized(6, 768, 12),

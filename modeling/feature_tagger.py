@@ -119,7 +119,7 @@ class Tagger(keras.layers.Layer):
         index = ops.maximum(ops.cumsum(ops.cast(is_word, "int32"), axis=1) - 1, 0)
         return _gathered(logits, index) * ops.cast(is_word, "float32")[:, :, None]
 
-    def _mixed(self, vectors):
+    def _mixed(self, vectors: list[tf.Tensor]) -> list[tf.Tensor]:
         """The vectors to concatenate for each token: the layers' own, or one weighted sum."""
         vectors = [ops.cast(each, "float32") for each in vectors]
         if not self.weighted:
@@ -128,13 +128,13 @@ class Tagger(keras.layers.Layer):
         return [sum(weights[index] * each for index, each in enumerate(vectors))]
 
 
-def _bilstm(units, name):
+def _bilstm(units: int, name: str) -> keras.Layer:
     """Forward and backward LSTM (Hochreiter and Schmidhuber 1997), their results concatenated."""
     lstm = keras.layers.LSTM(units, return_sequences=True, name="lstm", dtype="float32")
     return keras.layers.Bidirectional(lstm, name=name, dtype="float32")
 
 
-def _num_layers(config, features):
+def _num_layers(config: BertConfig, features: str) -> int:
     """How many layers a choice of features uses."""
     taken = LAYERS[features]
     if taken is None:
@@ -145,6 +145,6 @@ def _num_layers(config, features):
     return len(range(config.num_hidden_layers)[taken])
 
 
-def _gathered(x, positions):
+def _gathered(x: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
     """Vectors at given positions of each row: [batch, seq, size], int [batch, n] to [batch, n, size]."""
     return ops.reshape(gather_positions(x, positions), (*ops.shape(positions), x.shape[-1]))

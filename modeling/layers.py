@@ -90,8 +90,8 @@ def add_bias(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """x + bias, for x [rows, size] and bias [size]."""
 
     @ops.custom_gradient
-    def add(x, bias):
-        def gradient(upstream):
+    def add(x: tf.Tensor, bias: tf.Tensor) -> tuple:
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             return upstream, sum_of_rows(upstream)
 
         return x + bias, gradient
@@ -116,13 +116,13 @@ def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float) 
     """
 
     @ops.custom_gradient
-    def normalise(x, gamma, beta):
+    def normalise(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor) -> tuple:
         wide = ops.cast(x, "float32")
         centred = wide - ops.mean(wide, axis=-1, keepdims=True)
         scale = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon)
         normal = centred * scale
 
-        def gradient(upstream):
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             upstream = ops.cast(upstream, "float32")
             product = upstream * normal
             inner = upstream * gamma

@@ -38,10 +38,10 @@ def cross_entropy_and_hits(logits: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Ten
     best = tf.argmax(logits, axis=-1, output_type=tf.int32)
 
     @ops.custom_gradient
-    def losses_of(logits):
+    def losses_of(logits: tf.Tensor) -> tuple:
         p = ops.softmax(logits)
 
-        def gradient(upstream):
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
             at_label = (_pick(p, labels) - 1.0) * upstream
             return ops.scatter_update(p * upstream[:, None], _rows_and(labels), at_label)
 

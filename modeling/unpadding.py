@@ -69,8 +69,8 @@ def _take_rows(x: tf.Tensor, rows: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
     """Rows of x by index, zeros for -1; the gradient takes rows by the inverse index and so scatters nothing."""
 
     @ops.custom_gradient
-    def take(x):
-        def gradient(upstream):
+    def take(x: tf.Tensor) -> tuple:
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
             return _gather(upstream, inverse)
 
         return _gather(x, rows), gradient

@@ -15,7 +15,7 @@ class HuggingFaceFormat:
     name = "huggingface"
     description = f"{huggingface_shards.WEIGHTS} and {huggingface_config.CONFIG}"
     example = huggingface_shards.WEIGHTS
-    config_files = (huggingface_config.CONFIG,)
+    config_files: tuple[str, ...] = (huggingface_config.CONFIG,)
 
     def find(self, path: str) -> str | None:
         """A folder, a safetensors file or an index of shards."""

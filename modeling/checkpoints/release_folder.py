@@ -6,7 +6,7 @@ import re
 from foundation import files, run_files, vocab_file
 from modeling.checkpoints.format import Contents
 
-CONFIG_FILES = (run_files.CONFIG, "config.json")
+CONFIG_FILES: tuple[str, ...] = (run_files.CONFIG, "config.json")
 
 # Released folders have their casing in the name, such as cased_L-12_H-768_A-12 and wwm_uncased_L-24_H-1024_A-16; their
 # configurations do not have it.

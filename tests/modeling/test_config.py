@@ -62,8 +62,8 @@ def test_epsilon_segments_and_casing_of_a_hugging_face_file_are_honoured():
     ({"model_type": "roberta"}, "the model is a roberta, not a BERT."),
     ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'; BERT's is 'absolute'."),
     ({"add_cross_attention": True},
-     "the model attends to another one's output (add_cross_attention), BERT does not."),
-    ({"hidden_act": "silu"}, "hidden_act is 'silu'; known are gelu, gelu_erf, relu, tanh."),
+     "the model has cross attention (add_cross_attention), BERT has none."),
+    ({"hidden_act": "silu"}, "hidden_act is 'silu'; supported are gelu, gelu_erf, relu, tanh."),
     ({"do_lower_case": "yes"}, "do_lower_case is 'yes', not true or false."),
 ])
 def test_hugging_face_model_that_is_no_bert_is_refused(tmp_path, changes, message):
