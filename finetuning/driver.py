@@ -61,9 +61,8 @@ def run(task: Task, settings: FineTuningSettings) -> Report:
     run = steps.prepare(task, settings, models, splits)
     report = Report()
     if settings.do_train:
-        first_step, training = steps.start(run)
-        report.step = steps.train(run, training, first_step)
-        report.step, report.evaluation = steps.keep_best(run, training, report.step)
+        report.step = steps.train(run, steps.start(run))
+        report.step, report.evaluation = steps.keep_best(run, report.step)
         report.final_model = steps.write_final(run, report.evaluation)
     else:
         report.step = steps.load_trained(run)

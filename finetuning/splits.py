@@ -30,8 +30,7 @@ class Splits:
 
     def key(self, split: str, training: bool) -> str:
         """64 hex digits that differ wherever features would."""
-        return key_of(self.task.fingerprint(), self.task.files(split), self.initial.vocabulary,
-                      self.initial.do_lower_case, training)
+        return key_of(self.task.fingerprint(), self.task.files(split), self.initial, training)
 
     def has_features(self, split: str, training: bool) -> bool:
         """Whether features are in the cache."""

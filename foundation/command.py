@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from foundation import flags
 from foundation.errors import BertError
+from foundation.flags import AnySettings
 from foundation.settings import Settings
 
 
@@ -35,7 +36,7 @@ def run(main: Callable[[flags.CommandLine], None], kinds: Iterable[type[Settings
         sys.exit(130)
 
 
-def run_with(main: Callable[[Settings], None], kind: type[Settings], description: str) -> None:
+def run_with(main: Callable[[AnySettings], None], kind: type[AnySettings], description: str) -> None:
     """`run` for a script with one settings class: `main` is called with an instance of it."""
     run(lambda line: main(line.settings(kind)), (kind,), description)
 

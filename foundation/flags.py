@@ -86,14 +86,16 @@ def help_text(kinds: Iterable[type[settings.Settings]], description: str) -> str
         kinds: see CommandLine.
         description: the script's docstring.
     """
-    lines = [description.strip(), ""]
-    for group, members in grouped(kinds):
+    lines, groups = [description.strip(), ""], grouped(kinds)
+    for group, members in groups:
         lines.append(f"{group}:")
         for field in members:
             lines.append(f"  --{field.name}{_suffix(field)}")
             lines += textwrap.wrap(field.description.help, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
         lines.append("")
-    lines.append("* also a flag of the original release. Flags can be read from a file: --flagfile=PATH.")
+    if any(field.description.released for _, members in groups for field in members):
+        lines.append("* also a flag of the original release.")
+    lines.append("Flags can be read from a file: --flagfile=PATH.")
     return "\n".join(lines)
 
 

@@ -66,7 +66,7 @@ def nested(kind: "type[Settings]", **defaults: Any) -> Any:
         defaults: defaults of its fields where they differ here.
     """
     metadata = {_NESTED: defaults}
-    if any(each.required for each in fields_of(kind)):
+    if any(each.required for each in fields_of(kind, **defaults)):
         return dataclasses.field(metadata=metadata)
     return dataclasses.field(default_factory=lambda: kind(**defaults), metadata=metadata)
 

@@ -1,4 +1,4 @@
-"""Runs one fine-tuning in a process of its own: `python -m tests.finetuning.process '<json>'`."""
+"""Runs one fine-tuning in a process of its own: `python -m tests.finetuning.process '<json>' <devices>`."""
 
 import dataclasses
 import json
@@ -7,31 +7,27 @@ import sys
 import tensorflow as tf
 
 from finetuning import driver
-from tasks.classification.task import ClassificationSettings, ClassificationTask
-from training.settings import (
-    FineTuningSettings,
-    HardwareSettings,
-    LoopSettings,
-    OptimizationSettings,
-    StartSettings,
-)
+from finetuning.settings import FineTuningSettings
+from tasks.classification.files import ClassificationSettings
+from tasks.classification.task import ClassificationTask
+from training.settings import HardwareSettings, InitialModelSettings, LoopSettings, OptimizationSettings
 
-PARTS = {"start": StartSettings, "hardware": HardwareSettings, "optimization": OptimizationSettings,
+PARTS = {"initial_model": InitialModelSettings, "hardware": HardwareSettings, "optimization": OptimizationSettings,
          "loop": LoopSettings}
 
 
-def settings(output_dir, *, start=None, hardware=None, optimization=None, loop=None, **rest):
+def settings(output_dir, *, initial_model=None, hardware=None, optimization=None, loop=None, **rest):
     """Settings of a tiny run, as a dict that JSON can carry; training only, unless told otherwise."""
     return {
-        "start": start or {}, "hardware": {"precision": "float32", **(hardware or {})},
-        "optimization": {"num_train_steps": 0, "learning_rate": 1e-2, **(optimization or {})},
+        "initial_model": initial_model or {}, "hardware": {"precision": "float32", **(hardware or {})},
+        "optimization": {"learning_rate": 1e-2, **(optimization or {})},
         "loop": {"output_dir": str(output_dir), **(loop or {})},
         "train_batch_size": 8, "num_train_epochs": 2.0, **({"do_train": True} | rest),
     }
 
 
 def from_dict(values):
-    """FineTuningSettings from what `settings` gave."""
+    """FineTuningSettings from what `settings` returned."""
     return FineTuningSettings(**{name: PARTS[name](**value) if name in PARTS else value
                                  for name, value in values.items()})
 

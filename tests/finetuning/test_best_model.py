@@ -3,14 +3,14 @@
 import numpy as np
 import tensorflow as tf
 
-from finetuning.best_model import BestModel
+from finetuning.best_model import BestModel, read_evaluations
 from modeling.checkpoints import google
 from training.run_directory import RunDirectory
 
 
 def run(folder, scores, patience=0):
     best = BestModel(RunDirectory(str(folder)), "f1", patience)
-    stops = [best.note(step, {"f1": score, "loss": 1.0}, {"w": tf.Variable(float(step))})
+    stops = [best.add(step, {"f1": score, "loss": 1.0}, {"w": tf.Variable(float(step))})
              for step, score in enumerate(scores, start=1)]
     return best, stops
 
@@ -29,15 +29,16 @@ def test_patience_counts_evaluations_without_a_better_one(tmp_path):
     assert not any(run(tmp_path, [0.9, 0.1, 0.1, 0.1])[1])
 
 
-def test_run_that_goes_on_forgets_evaluations_it_will_make_again(tmp_path):
+def test_resumed_run_forgets_evaluations_it_will_make_again(tmp_path):
     run(tmp_path, [0.5, 0.9, 0.4])
-    resumed = BestModel(RunDirectory(str(tmp_path)), "f1", patience=1, first_step=1)
+    directory = RunDirectory(str(tmp_path))
+    resumed = BestModel(directory, "f1", 1, read_evaluations(str(tmp_path), 1))
     assert [each["step"] for each in resumed.evaluations] == [1]
-    finished = BestModel(RunDirectory(str(tmp_path)), "f1", patience=1, first_step=3)
+    finished = BestModel(directory, "f1", 1, read_evaluations(str(tmp_path), 3))
     assert finished.best["step"] == 2 and finished.given_up
 
 
 def test_machines_after_the_first_write_nothing(tmp_path):
     best = BestModel(RunDirectory(str(tmp_path / "run"), writable=False), "f1")
-    best.note(1, {"f1": np.float64(0.5)}, {"w": tf.Variable(1.0)})
+    best.add(1, {"f1": np.float64(0.5)}, {"w": tf.Variable(1.0)})
     assert not (tmp_path / "run").exists() and best.best["step"] == 1

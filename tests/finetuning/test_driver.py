@@ -7,15 +7,16 @@ import sys
 import numpy as np
 import pytest
 
-from finetuning import driver
+from finetuning import description, driver
 from foundation.errors import BertError
 from modeling.checkpoints import google, load
 from modeling.config import BertConfig
 from modeling.models import QuestionAnsweringModel, named_variables
-from tasks.classification.task import ClassificationSettings, ClassificationTask
+from tasks.classification.files import ClassificationSettings
+from tasks.classification.task import ClassificationTask
 from tests.conftest import WORDS
 from tests.finetuning.process import from_dict, run, settings
-from training import reporting
+from training import metrics_log
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +48,18 @@ def start(tiny_release):
 def trained(task, start, tmp_path_factory):
     """Folder of a run of 16 steps with evaluations, and what it reported."""
     folder = tmp_path_factory.mktemp("trained")
-    values = settings(folder, start=start, loop={"eval_every_steps": 4, "save_checkpoints_steps": 4}, do_eval=True,
-                      do_predict=True, num_train_epochs=6.0, optimization={"learning_rate": 3e-3})
+    values = settings(folder, initial_model=start, loop={"eval_every_steps": 4, "save_checkpoints_steps": 4},
+                      do_eval=True, do_predict=True, num_train_epochs=6.0, optimization={"learning_rate": 3e-3})
     return folder, run(task, values)
 
 
-def test_task_is_learned_and_figures_are_written(trained):
+def test_task_is_learned_and_metrics_are_written(trained):
     folder, report = trained
     assert report.evaluation["eval_accuracy"] > 0.8
     written = dict(line.split(" = ") for line in (folder / "eval_results.txt").read_text().splitlines())
     assert float(written["eval_accuracy"]) == report.evaluation["eval_accuracy"]
     assert written["global_step"] == str(report.step)
-    losses = [line["loss"] for line in reporting.read_metrics(str(folder)) if line["kind"] == "train"]
+    losses = [line["loss"] for line in metrics_log.read(str(folder)) if line["kind"] == "train"]
     assert losses[-1] < losses[0]
     assert (folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
 
@@ -78,7 +79,7 @@ def test_finished_folder_predicts_with_nothing_but_the_input(trained, task, tmp_
     folder, report = trained
     before = (folder / "test_results.tsv").read_text()
     (folder / "test_results.tsv").unlink()
-    known = driver.description(str(folder))
+    known = description.read(str(folder))
     again = run({"task_name": known["task_name"], "labels": known["labels"], "text_a_column": known["text_a_column"],
                  "header": True, "max_seq_length": known["max_seq_length"], "test_file": task["test_file"]},
                 settings(folder, do_train=False, do_predict=True))
@@ -86,35 +87,37 @@ def test_finished_folder_predicts_with_nothing_but_the_input(trained, task, tmp_
     assert (folder / "test_results.tsv").read_text() == before
 
 
-def test_finished_folder_predicts_for_a_task_of_another_figure(trained, task):
+def test_finished_folder_predicts_for_a_task_of_another_metric(trained, task):
     folder, report = trained
-    other = ClassificationTask(ClassificationSettings(**task))
-    other.metric = "f1"
-    again = driver.run(other, from_dict(settings(folder, do_train=False, do_predict=True)))
+    class OtherTask(ClassificationTask):
+        metric = "f1"
+
+    again = driver.run(OtherTask(ClassificationSettings(**task)), from_dict(settings(folder, do_train=False, do_predict=True)))
     assert again.step == report.step
 
 
 @pytest.mark.parametrize("options", [{"static_shapes": "true"}, {"hardware": {"xla": "true"}}], ids=["static", "xla"])
 def test_predictions_do_not_depend_on_padding(trained, task, tmp_path, options):
     folder, _ = trained
-    run(task, settings(tmp_path, start={"init_checkpoint": str(folder)}, do_train=False, do_predict=True, **options))
+    run(task, settings(tmp_path, initial_model={"init_checkpoint": str(folder)}, do_train=False, do_predict=True,
+                       **options))
     padded, bucketed = (np.loadtxt(path / "test_results.tsv") for path in (tmp_path, folder))
     np.testing.assert_allclose(padded, bucketed, atol=1e-5)
 
 
-def test_stopped_run_goes_on_to_the_same_weights(task, start, tmp_path):
-    whole = settings(tmp_path / "whole", start=start)
+def test_stopped_run_resumes_to_the_same_weights(task, start, tmp_path):
+    whole = settings(tmp_path / "whole", initial_model=start)
     run(task, whole)
-    run(task, settings(tmp_path / "cut", start=start, loop={"stop_at_step": 5}))
-    run(task, settings(tmp_path / "cut", start=start))
+    run(task, settings(tmp_path / "cut", initial_model=start, loop={"stop_at_step": 5}))
+    run(task, settings(tmp_path / "cut", initial_model=start))
     one, other = (load.find(str(tmp_path / name)).reader for name in ("whole", "cut"))
     for name in one.names:
         np.testing.assert_allclose(one.get(name), other.get(name), atol=1e-6)
 
 
 def test_two_devices_train_the_weights_of_one(task, start, tmp_path):
-    run(task, settings(tmp_path / "one", start=start, optimization={"learning_rate": 1e-3}))
-    two = settings(tmp_path / "two", start=start, optimization={"learning_rate": 1e-3}, do_eval=True,
+    run(task, settings(tmp_path / "one", initial_model=start, optimization={"learning_rate": 1e-3}))
+    two = settings(tmp_path / "two", initial_model=start, optimization={"learning_rate": 1e-3}, do_eval=True,
                    hardware={"strategy": "mirrored"})
     done = subprocess.run([sys.executable, "-m", "tests.finetuning.process",
                            json.dumps({"task": task, "settings": two}), "2"], capture_output=True, text=True)
@@ -126,13 +129,13 @@ def test_two_devices_train_the_weights_of_one(task, start, tmp_path):
 
 
 def test_early_stop_ends_a_run_that_gets_no_better_and_stays_ended(task, start, tmp_path, capsys):
-    values = settings(tmp_path, start=start, loop={"eval_every_steps": 2}, early_stop=2, num_train_epochs=10.0,
+    values = settings(tmp_path, initial_model=start, loop={"eval_every_steps": 2}, early_stop=2, num_train_epochs=10.0,
                       optimization={"learning_rate": 1e-9})
     report = run(task, values)
     assert report.step == 2
     steps = [each["step"] for each in json.loads((tmp_path / "evaluations.json").read_text())]
     assert steps == [2, 4, 6]
-    assert "The best weights are those of step 2." in capsys.readouterr().out
+    assert "The weights of step 2 are the best." in capsys.readouterr().out
     run(task, values)
     assert [each["step"] for each in json.loads((tmp_path / "evaluations.json").read_text())] == steps
 
@@ -142,7 +145,7 @@ def test_head_of_another_task_is_dropped_and_said_so(tiny_release, task, tmp_pat
     values = {name: variable.numpy() for name, variable in named_variables(QuestionAnsweringModel(config)).items()}
     google.write(str(tmp_path / "first/bert_model.ckpt"), values)
     config.to_json_file(str(tmp_path / "first/bert_config.json"))
-    run(task, settings(tmp_path / "second", num_train_epochs=0.2, start={
+    run(task, settings(tmp_path / "second", num_train_epochs=0.2, initial_model={
         "init_checkpoint": str(tmp_path / "first"), "vocab_file": str(tiny_release / "vocab.txt")}))
     printed = capsys.readouterr().out
     assert "unused: cls/squad/output_bias, cls/squad/output_weights" in printed
@@ -150,37 +153,37 @@ def test_head_of_another_task_is_dropped_and_said_so(tiny_release, task, tmp_pat
 
 
 def test_checkpoint_without_the_head_is_not_evaluated(task, start, tmp_path):
-    with pytest.raises(BertError, match=r"holds no trained custom model \(output_weights is not there\)"):
-        run(task, settings(tmp_path, start=start, do_train=False, do_eval=True))
+    with pytest.raises(BertError, match=r"not a trained custom model \(output_weights is missing\)"):
+        run(task, settings(tmp_path, initial_model=start, do_train=False, do_eval=True))
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"do_train": False}, "Nothing to do: give --do_train=true"),
-    ({"early_stop": 2}, "--early_stop counts evaluations during training: give --eval_every"),
-    ({"do_train": False, "do_predict": True, "start": {}}, "holds no trained model. Train first"),
-    ({"start": {}}, "Which model\\? Give --bert_config_file, or --init_checkpoint"),
+    ({"do_train": False}, "Nothing to do: pass --do_train=true"),
+    ({"early_stop": 2}, "--early_stop counts evaluations during training: pass --eval_every"),
+    ({"do_train": False, "do_predict": True, "initial_model": {}}, "no trained model there. Train first"),
+    ({"initial_model": {}}, "No model given. Pass --bert_config_file"),
 ])
 def test_wrong_settings_are_one_line(task, start, tmp_path, changes, message):
     with pytest.raises(BertError, match=message) as error:
-        run(task, settings(tmp_path, **{"start": start, **changes}))
+        run(task, settings(tmp_path, **{"initial_model": start, **changes}))
     assert "\n" not in str(error.value)
 
 
 def test_sequence_longer_than_the_model_is_refused(task, start, tmp_path):
-    with pytest.raises(BertError, match=r"--max_seq_length=64 is over the model's 32 positions"):
-        run({**task, "max_seq_length": 64}, settings(tmp_path, start=start))
+    with pytest.raises(BertError, match=r"--max_seq_length=64 exceeds the model's 32 positions"):
+        run({**task, "max_seq_length": 64}, settings(tmp_path, initial_model=start))
 
 
 @pytest.mark.parametrize(("parts", "message"), [
     (3, r"--train_batch_size=8 does not divide into 1 replica of 3 micro-batches each"), (4, None)])
 def test_batch_is_cut_into_micro_batches_where_it_divides(task, start, tmp_path, parts, message):
-    values = settings(tmp_path / "cut", start=start, optimization={"gradient_accumulation_steps": parts})
+    values = settings(tmp_path / "cut", initial_model=start, optimization={"gradient_accumulation_steps": parts})
     if message:
         with pytest.raises(BertError, match=message):
             run(task, values)
         return
     run(task, values)
-    run(task, settings(tmp_path / "whole", start=start))
+    run(task, settings(tmp_path / "whole", initial_model=start))
     one, other = (load.find(str(tmp_path / name)).reader for name in ("whole", "cut"))
     for name in one.names:
         np.testing.assert_allclose(one.get(name), other.get(name), atol=1e-4)
@@ -189,14 +192,14 @@ def test_batch_is_cut_into_micro_batches_where_it_divides(task, start, tmp_path,
 def test_finished_run_goes_before_the_checkpoint_it_started_from(trained, task, start):
     folder, _ = trained
     before = (folder / "test_results.tsv").read_text()
-    run(task, settings(folder, start=start, do_train=False, do_predict=True))
+    run(task, settings(folder, initial_model=start, do_train=False, do_predict=True))
     assert (folder / "test_results.tsv").read_text() == before
 
 
 def test_deterministic_runs_predict_the_same_bits(task, start, tmp_path):
     results = []
     for name in ("one", "two"):
-        values = settings(tmp_path / name, start=start, do_predict=True, hardware={"deterministic": True})
+        values = settings(tmp_path / name, initial_model=start, do_predict=True, hardware={"deterministic": True})
         told = json.dumps({"task": task, "settings": values})
         done = subprocess.run([sys.executable, "-m", "tests.finetuning.process", told, "1"],
                               capture_output=True, text=True)
@@ -207,7 +210,8 @@ def test_deterministic_runs_predict_the_same_bits(task, start, tmp_path):
 
 def test_mistake_in_test_data_is_told_before_training(task, start, tmp_path):
     with pytest.raises(BertError, match="no such file"):
-        run({**task, "test_file": str(tmp_path / "gone.tsv")}, settings(tmp_path / "run", start=start, do_predict=True))
+        run({**task, "test_file": str(tmp_path / "gone.tsv")},
+            settings(tmp_path / "run", initial_model=start, do_predict=True))
     assert not list(tmp_path.glob("run/model.ckpt*"))
 
 
@@ -216,27 +220,28 @@ def test_vocabulary_that_is_missing_or_too_large_is_refused(tiny_release, task, 
     larger.write_text((tiny_release / "vocab.txt").read_text() + "".join(f"more{number}\n" for number in range(10)))
     (tmp_path / "alone").mkdir()
     BertConfig.from_json_file(config).to_json_file(str(tmp_path / "alone/bert_config.json"))
-    with pytest.raises(BertError, match=r"Which vocabulary\? Give --vocab_file"):
-        run(task, settings(tmp_path / "run", start={"bert_config_file": str(tmp_path / "alone/bert_config.json")}))
+    with pytest.raises(BertError, match="No vocabulary found: give --vocab_file"):
+        run(task, settings(tmp_path / "run", initial_model={
+            "bert_config_file": str(tmp_path / "alone/bert_config.json")}))
     with pytest.raises(BertError, match="has 105 word pieces, the model 100"):
-        run(task, settings(tmp_path / "run", start={"bert_config_file": config, "vocab_file": str(larger)}))
+        run(task, settings(tmp_path / "run", initial_model={"bert_config_file": config, "vocab_file": str(larger)}))
 
 
 def test_folder_of_other_data_or_settings_is_refused(trained, task, data, start, tmp_path):
     folder, _ = trained
     with pytest.raises(BertError, match=r"belongs to a run with other settings: .*learning_rate was 0.003, is 0.01"):
-        run(task, settings(folder, start=start, num_train_epochs=6.0))
+        run(task, settings(folder, initial_model=start, num_train_epochs=6.0))
     (tmp_path / "train.tsv").write_text((data / "train.tsv").read_text() + "w1 w2\tyes\n")
     with pytest.raises(BertError, match="data was"):
         run({**task, "train_file": str(tmp_path / "train.tsv")}, settings(
-            folder, start=start, num_train_epochs=6.0, optimization={"learning_rate": 3e-3}))
+            folder, initial_model=start, num_train_epochs=6.0, optimization={"learning_rate": 3e-3}))
 
 
 def test_ensemble_averages_the_scores_of_its_members(task, start, tmp_path):
     names = ["one", "two"]
     for seed, name in enumerate(names):
-        run(task, settings(tmp_path / name, start=start, random_seed=seed, do_predict=True))
-    members = [str(tmp_path / name) for name in names]
+        run(task, settings(tmp_path / name, initial_model=start, optimization={"random_seed": seed}, do_predict=True))
+    members = tuple(str(tmp_path / name) for name in names)
     run(task, settings(tmp_path / "both", do_train=False, do_predict=True, ensemble=members))
     one, two, both = (np.log(np.loadtxt(tmp_path / name / "test_results.tsv")) for name in (*names, "both"))
     margin = [scores[:, 1] - scores[:, 0] for scores in (one, two, both)]

@@ -1,4 +1,4 @@
-"""Figures and prediction files of a model's outputs; the mean of an ensemble's."""
+"""Metrics and prediction files of a model's outputs; the mean of an ensemble's."""
 
 import types
 
@@ -19,12 +19,15 @@ class Task:
     def files(self, split):
         return [{"test": "dev_matched"}.get(split, split)]
 
-    def score(self, split, examples, features, outputs):
+    def score(self, split, predicted):
+        outputs = predicted.outputs
         assert isinstance(outputs["logits"], np.ndarray) and isinstance(outputs["tokens"], list)
-        return {"accuracy": outputs["logits"].mean() * len(examples)}
+        assert predicted.tokenizer == "tokenizer"
+        return {"accuracy": outputs["logits"].mean() * len(predicted.examples)}
 
-    def write(self, split, examples, features, outputs, folder):
-        return [f"{folder}/{split}: {outputs['logits'].mean()} {[len(row) for row in outputs['tokens']]}"]
+    def write(self, split, predicted, folder, metrics):
+        outputs = predicted.outputs
+        return [f"{folder}/{split}: {outputs['logits'].mean()} {[len(row) for row in outputs['tokens']]} {metrics}"]
 
 
 class Splits:
@@ -36,7 +39,7 @@ class Splits:
     def examples(self, split):
         return [0] * self.rows
 
-    def features(self, split, training):
+    def features(self, split, training, tokenizer, is_chief):
         assert not training
         return [0] * self.rows
 
@@ -56,35 +59,35 @@ class Model:
         return give
 
 
-def test_figures_of_further_splits_have_the_split_s_name():
-    figures = Evaluator(Task(), Splits(), Model()).figures(8)
-    assert figures == {"accuracy": 2.0, "accuracy_mismatched": 2.0}
+def test_metrics_of_further_splits_have_the_split_s_name():
+    metrics = Evaluator(Task(), Splits(), "tokenizer", Model()).metrics(8)
+    assert metrics == {"accuracy": 2.0, "accuracy_mismatched": 2.0}
 
 
 def test_outputs_of_one_file_are_made_once_until_the_weights_change():
     task, model = Task(), Model()
     task.dev_splits = ("dev_matched",)
-    evaluator = Evaluator(task, Splits(), model)
-    evaluator.figures(8)
-    assert evaluator.write_predictions(8, DIRECTORY) == ("out/test: 1.0 [1, 2]",)
+    evaluator = Evaluator(task, Splits(), "tokenizer", model)
+    evaluator.metrics(8)
+    assert evaluator.write_predictions(8, DIRECTORY, {"f1": 1.0}) == ("out/test: 1.0 [1, 2] {'f1': 1.0}",)
     assert model.calls == 1
     model.weight = 2.0
     evaluator.forget()
-    assert evaluator.figures(8) == {"accuracy": 4.0} and model.calls == 2
+    assert evaluator.metrics(8) == {"accuracy": 4.0} and model.calls == 2
 
 
 def test_an_ensemble_s_outputs_are_the_mean_of_its_members():
     model = Model()
-    evaluator = Evaluator(Task(), Splits(), model, [model.becomes(weight) for weight in (1.0, 2.0, 6.0)])
-    assert evaluator.write_predictions(8, DIRECTORY) == ("out/test: 3.0 [1, 2]",)
-    assert evaluator.figures(8) == {"accuracy": 6.0, "accuracy_mismatched": 6.0}
+    evaluator = Evaluator(Task(), Splits(), "tokenizer", model, [model.becomes(weight) for weight in (1.0, 2.0, 6.0)])
+    assert evaluator.write_predictions(8, DIRECTORY, {"f1": 1.0}) == ("out/test: 3.0 [1, 2] {'f1': 1.0}",)
+    assert evaluator.metrics(8) == {"accuracy": 6.0, "accuracy_mismatched": 6.0}
 
 
 def test_only_the_first_machine_writes():
     directory = types.SimpleNamespace(path="out", writable=False)
-    assert Evaluator(Task(), Splits(), Model()).write_predictions(8, directory) == ()
+    assert Evaluator(Task(), Splits(), "tokenizer", Model()).write_predictions(8, directory, {}) == ()
 
 
 def test_a_split_without_a_row_is_named_by_its_file():
-    with pytest.raises(BertError, match=r"^dev_matched: no example there\.$"):
-        Evaluator(Task(), Splits(rows=0), Model()).figures(8)
+    with pytest.raises(BertError, match=r"^dev_matched: holds no example\.$"):
+        Evaluator(Task(), Splits(rows=0), "tokenizer", Model()).metrics(8)

@@ -3,17 +3,13 @@
 import dataclasses
 import json
 
-from finetuning import driver
-from tasks.squad import task as squad
+from finetuning import description, driver
+from finetuning.settings import FineTuningSettings
+from tasks.squad.files import SquadSettings
+from tasks.squad.task import SquadTask
 from tests.conftest import TINY_CONFIG
 from tests.tasks.squad import golden as squad_golden
-from training.settings import (
-    FineTuningSettings,
-    HardwareSettings,
-    LoopSettings,
-    OptimizationSettings,
-    StartSettings,
-)
+from training.settings import HardwareSettings, InitialModelSettings, LoopSettings, OptimizationSettings
 
 CONTEXT = "the duties of the senate and of the house of the country"
 
@@ -31,25 +27,26 @@ def test_finished_folder_answers_as_the_run_did(tmp_path):
     data = tmp_path / "data.json"
     data.write_text(json.dumps({"data": [{"paragraphs": [{"context": CONTEXT, "qas": questions}]}]}))
 
-    task = squad.SquadSettings(str(data), str(data), max_seq_length=20, doc_stride=4, max_query_length=8,
-                               version_2_with_negative=True)
+    task = SquadSettings(train_file=str(data), predict_file=str(data), max_seq_length=20, doc_stride=4,
+                         max_query_length=8, version_2_with_negative=True, null_score_diff_threshold="auto")
     settings = FineTuningSettings(
-        StartSettings(str(tmp_path / "bert_config.json"), vocab_file=str(tmp_path / "vocab.txt")),
-        HardwareSettings(strategy="one_device", precision="float32"), OptimizationSettings(0, learning_rate=1e-3),
-        LoopSettings(str(tmp_path / "run")), do_train=True, do_eval=True, do_predict=True, train_batch_size=4,
-        num_train_epochs=2.0, static_shapes="true")
-    report = driver.run(squad.SquadTask(task), settings)
+        initial_model=InitialModelSettings(bert_config_file=str(tmp_path / "bert_config.json"),
+                                           vocab_file=str(tmp_path / "vocab.txt")),
+        hardware=HardwareSettings(strategy="one_device", precision="float32"),
+        optimization=OptimizationSettings(learning_rate=1e-3), loop=LoopSettings(output_dir=str(tmp_path / "run")),
+        do_train=True, do_eval=True, do_predict=True, train_batch_size=4, num_train_epochs=2.0, static_shapes="true")
+    report = driver.run(SquadTask(task), settings)
     assert {"exact_match", "f1", "HasAns_f1", "NoAns_f1", "best_f1_thresh"} <= report.evaluation.keys()
     names = ["predictions.json", "nbest_predictions.json", "null_odds.json"]
     assert [path.rpartition("/")[2] for path in report.predictions] == names
     first = [(tmp_path / "run" / name).read_text() for name in names]
     assert list(json.loads(first[0])) == ["q1", "q2", "q3", "q4"]
 
-    described = driver.description(str(tmp_path / "run"))
+    described = description.read(str(tmp_path / "run"))
     assert described["null_score_diff_threshold"] == report.evaluation["best_f1_thresh"]
-    again = {name: value for name, value in described.items() if name in squad.SquadSettings.__dataclass_fields__}
-    settings = dataclasses.replace(settings, start=StartSettings(), do_train=False, do_eval=False)
+    again = {name: value for name, value in described.items() if name in SquadSettings.__dataclass_fields__}
+    settings = dataclasses.replace(settings, initial_model=InitialModelSettings(), do_train=False, do_eval=False)
     for name in names:
         (tmp_path / "run" / name).unlink()
-    driver.run(squad.SquadTask(squad.SquadSettings(predict_file=str(data), **again)), settings)
+    driver.run(SquadTask(SquadSettings(predict_file=str(data), **again)), settings)
     assert [(tmp_path / "run" / name).read_text() for name in names] == first

@@ -21,7 +21,7 @@ def features(value=1):
                     {"label_ids": np.array([1, 0], np.int32)})
 
 
-def made(folder, key, split="train", writable=True):
+def made(folder, key, split="train", keep=True):
     """Whether the cache had to make the features."""
     calls = []
 
@@ -29,7 +29,7 @@ def made(folder, key, split="train", writable=True):
         calls.append(1)
         return features()
 
-    FeatureCache(str(folder), writable).get(split, key, make)
+    FeatureCache(str(folder)).get(split, key, make, keep)
     return bool(calls)
 
 
@@ -69,9 +69,9 @@ def test_damaged_file_is_made_again(tmp_path, file, kept_bytes):
 
 
 def test_other_machines_only_read(tmp_path, file):
-    assert made(tmp_path / "f", key(file), writable=False)
+    assert made(tmp_path / "f", key(file), keep=False)
     assert made(tmp_path / "f", key(file))
-    assert not made(tmp_path / "f", key(file), writable=False)
+    assert not made(tmp_path / "f", key(file), keep=False)
 
 
 def test_works_on_any_file_system(file):
