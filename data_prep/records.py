@@ -217,7 +217,7 @@ def _check_record(place: str, record: bytes, schema: PretrainingSchema, vocab_si
         if len(values) != expected:
             flag = "max_predictions_per_seq" if name in _PREDICTION_KEYS else "max_seq_length"
             raise BertError(
-                f"{place}: {name} has {len(values)} values, and --{flag} is {expected}. "
+                f"{place}: {name} has {len(values)} values and --{flag} is {expected}. "
                 f"Pass --{flag}={len(values)}, or build the records again with --{flag}={expected}."
             )
         if name in ("input_ids", "masked_lm_ids") and max(values, default=0) >= vocab_size:

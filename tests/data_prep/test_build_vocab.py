@@ -1,4 +1,4 @@
-"""The vocabulary that is learned: its size and layout, what its pieces are, and bad input."""
+"""The learned vocabulary: size, layout, pieces, and bad input."""
 
 import collections
 import random
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_prep import build_vocab, wordpiece_learner
+from data_prep.settings import VocabularySettings
 from data_prep.text_blocks import TextReader
 from foundation.errors import BertError
 from tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -19,7 +20,7 @@ WORDS = "the running runner runs jumped jumping jumper jumps higher highest low 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Some thousand running words in documents, from a seed."""
+    """Documents of a few thousand running words, from a seed."""
     path = tmp_path_factory.mktemp("corpus") / "documents.txt"
     generator = random.Random(1)
     stems, ends = ["walk", "talk", "jump", "paint", "Play", "climb"], ["", "s", "ed", "ing", "er", "ers"]
@@ -31,13 +32,25 @@ def corpus(tmp_path_factory):
     return str(path)
 
 
+def run(path, output, block_bytes=build_vocab.BLOCK_BYTES, **options):
+    """Learns a vocabulary from a file, in this process unless told otherwise."""
+    options = {"num_workers": 1, **options}
+    settings = VocabularySettings(input_file=str(path), output_file=str(output), **options)
+    return build_vocab.run(settings, block_bytes)
+
+
 def learned_vocabulary(corpus, tmp_path, **options):
-    path = str(tmp_path / "vocab.txt")
-    return Vocabulary.from_file(path) if build_vocab.run([corpus], path, **options) else None
+    run(corpus, tmp_path / "vocab.txt", **options)
+    return Vocabulary.from_file(str(tmp_path / "vocab.txt"))
+
+
+def learn(counts, size, min_frequency=2, character_coverage=0.99995):
+    return wordpiece_learner.learn(
+        counts, size, min_frequency=min_frequency, character_coverage=character_coverage)
 
 
 def cut(word, pieces):
-    """The release's longest match first, written anew."""
+    """The release's longest match first, written independently."""
     found, start = [], 0
     while start < len(word):
         candidates = [("##" if start else "") + word[start:end] for end in range(len(word), start, -1)]
@@ -56,8 +69,8 @@ def test_size_is_exact_and_special_tokens_come_first(corpus, tmp_path):
         assert vocabulary.tokens[:5] == SPECIAL_TOKENS
 
 
-def test_report_says_what_was_learned(corpus, tmp_path):
-    report = build_vocab.run([corpus], str(tmp_path / "v"), vocab_size=90, character_coverage=1.0)
+def test_report_describes_what_was_learned(corpus, tmp_path):
+    report = run(corpus, tmp_path / "v", vocab_size=90, character_coverage=1.0)
     assert (report.vocab_size, report.wanted_size, report.unknown_share) == (90, 90, 0)
     assert report.words == 600 * 9 + 23
     assert 1 < report.pieces_per_word < 1.6
@@ -93,8 +106,8 @@ def test_vocabulary_does_not_depend_on_workers_or_blocks(corpus, tmp_path):
     assert vocabularies[0] == vocabularies[1] == vocabularies[2]
 
 
-def test_corpus_too_small_for_the_size_is_said(corpus, tmp_path):
-    report = build_vocab.run([corpus], str(tmp_path / "v"), vocab_size=5000)
+def test_corpus_too_small_for_the_size_is_reported(corpus, tmp_path):
+    report = run(corpus, tmp_path / "v", vocab_size=5000)
     assert report.vocab_size < 5000
     assert "less than --vocab_size=5000" in report.summary()
     assert len(Vocabulary.from_file(str(tmp_path / "v"))) == report.vocab_size
@@ -102,24 +115,24 @@ def test_corpus_too_small_for_the_size_is_said(corpus, tmp_path):
 
 def test_size_below_the_alphabet_is_an_error_that_counts(corpus, tmp_path):
     with pytest.raises(BertError, match=r"--vocab_size=20 is too small: 5 special tokens .* \d+ characters take \d+"):
-        build_vocab.run([corpus], str(tmp_path / "v"), vocab_size=20)
+        run(corpus, tmp_path / "v", vocab_size=20)
     assert not (tmp_path / "v").exists()
 
 
 def test_rare_characters_stay_out_of_the_alphabet():
     counts = {"aaaa": 1000, "aab": 500, "漢": 1, "b→": 1}
-    covered = wordpiece_learner.learn(counts, 100, character_coverage=0.999)
+    covered = learn(counts, 100, character_coverage=0.999)
     assert covered.characters == ["a", "b", "##a", "##b"]
     assert covered.unknown_share == pytest.approx(2 / 1502)
-    everything = wordpiece_learner.learn(counts, 100, character_coverage=1.0)
+    everything = learn(counts, 100, character_coverage=1.0)
     assert everything.characters == ["a", "b", "→", "漢", "##a", "##b", "##→"]
     assert everything.unknown_share == 0
 
 
 def test_rare_pairs_are_not_joined():
     counts = {"ab": 10, "cd": 2}
-    assert wordpiece_learner.learn(counts, 100, min_frequency=3).pieces == ["ab"]
-    assert wordpiece_learner.learn(counts, 100, min_frequency=2).pieces == ["ab", "cd"]
+    assert learn(counts, 100, min_frequency=3).pieces == ["ab"]
+    assert learn(counts, 100, min_frequency=2).pieces == ["ab", "cd"]
 
 
 def test_pair_that_occurs_most_is_joined_first():
@@ -135,7 +148,7 @@ _COUNTS = st.dictionaries(st.text("abcé漢", min_size=1, max_size=7), st.intege
 @settings(deadline=None, max_examples=60)
 @given(counts=_COUNTS, size=st.integers(12, 60))
 def test_every_word_can_be_cut_and_the_mean_is_right(counts, size):
-    learned = wordpiece_learner.learn(counts, size, min_frequency=1, character_coverage=1.0)
+    learned = learn(counts, size, min_frequency=1, character_coverage=1.0)
     pieces = set(learned.characters + learned.pieces)
     assert len(pieces) == len(learned.characters) + len(learned.pieces) <= max(size, len(learned.characters))
     cuts = {word: cut(word, pieces) for word in counts}
@@ -148,7 +161,7 @@ def test_every_word_can_be_cut_and_the_mean_is_right(counts, size):
 @given(counts=_COUNTS)
 def test_order_of_the_words_does_not_matter(counts):
     backwards = dict(reversed(counts.items()))
-    assert wordpiece_learner.learn(counts, 30) == wordpiece_learner.learn(backwards, 30)
+    assert learn(counts, 30) == learn(backwards, 30)
 
 
 def test_counts_of_pairs_stay_true_while_joining():
@@ -161,16 +174,17 @@ def test_counts_of_pairs_stay_true_while_joining():
 def test_words_are_counted_by_the_projects_own_rules(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("Café cafe, CAFÉ\u200b!\n漢字 x\n")
-    counts = build_vocab.count_words(TextReader(), [str(path)])
+    counts = build_vocab.count_words(TextReader("error"), [str(path)], do_lower_case=True, num_workers=1)
     assert counts == {"cafe": 3, ",": 1, "!": 1, "漢": 1, "字": 1, "x": 1}
-    cased = build_vocab.count_words(TextReader(), [str(path)], do_lower_case=False)
+    cased = build_vocab.count_words(TextReader("error"), [str(path)], do_lower_case=False, num_workers=1)
     assert cased["Café"] == 1
 
 
 def test_rarest_words_are_forgotten_when_too_many_come_up(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("".join(f"often common word{number}\n" for number in range(2000)))
-    counts = build_vocab.count_words(TextReader(block_bytes=1000), [str(path)], max_words=100)
+    reader = TextReader("error", block_bytes=1000)
+    counts = build_vocab.count_words(reader, [str(path)], do_lower_case=True, num_workers=1, max_words=100)
     assert len(counts) <= 200
     assert counts["often"] == counts["common"] == 2000
 
@@ -184,17 +198,17 @@ def test_forgetting_drops_words_of_one_frequency_together():
 def test_input_without_words_is_an_error(tmp_path):
     (tmp_path / "empty.txt").write_text("\n \n")
     with pytest.raises(BertError, match=r"empty\.txt: no words"):
-        build_vocab.run([str(tmp_path / "empty.txt")], str(tmp_path / "v"))
+        run(tmp_path / "empty.txt", tmp_path / "v")
     assert not (tmp_path / "v").exists()
 
 
 def test_bytes_that_are_not_utf8_are_named_or_counted(tmp_path):
     (tmp_path / "bad.txt").write_bytes(b"some words \xff and more words of some kind\n")
     with pytest.raises(BertError, match=r"bad\.txt: byte 11 is not UTF-8"):
-        build_vocab.run([str(tmp_path / "bad.txt")], str(tmp_path / "v"))
-    report = build_vocab.run([str(tmp_path / "bad.txt")], str(tmp_path / "v"), vocab_size=40, on_bad_utf8="skip")
+        run(tmp_path / "bad.txt", tmp_path / "v")
+    report = run(tmp_path / "bad.txt", tmp_path / "v", vocab_size=40, on_bad_utf8="skip")
     assert report.bad_bytes == 1
-    assert "1 bytes that are not UTF-8 left out" in report.summary()
+    assert "1 bytes left out: not UTF-8" in report.summary()
 
 
 def test_command_line_writes_a_vocabulary(corpus, tmp_path, repository):

@@ -1,4 +1,4 @@
-"""First pass: text is cut, tokenised and joined into one store, and nothing depends on where it was cut."""
+"""First pass: text is cut, tokenised and joined into one store; the places of the cuts do not matter."""
 
 import os
 
@@ -21,14 +21,14 @@ def vocab_file(tmp_path):
 
 def build(paths, vocab_file, folder, span_bytes=id_store.SPAN_BYTES, on_bad_utf8="error"):
     """The store of some files, and the counts of all units."""
-    corpus = CorpusSettings(vocab_file, on_bad_utf8=on_bad_utf8)
+    corpus = CorpusSettings(vocab_file=vocab_file, on_bad_utf8=on_bad_utf8)
     vocabulary = Vocabulary.from_file(vocab_file)
     folder.mkdir()
     units = [(str(number), spans) for number, spans in enumerate(plan_spans(paths, span_bytes))]
     results = [tokenize_unit(unit, str(folder), corpus, vocabulary.sha256) for unit in units]
     id_store.join_units([name for name, _ in units], str(folder), str(folder / "store"), vocabulary.size)
     counts = {name: sum(result[name] for result in results) for name in results[0]} if results else {}
-    return IdStore(str(folder / "store")), counts
+    return IdStore.open(str(folder / "store")), counts
 
 
 def documents_of(store):
@@ -131,4 +131,4 @@ def test_a_vocabulary_that_changes_meanwhile_stops_the_job(tmp_path, vocab_file)
     corpora.write_corpus(tmp_path / "a", [["ban"]])
     (spans,) = plan_spans([str(tmp_path / "a")])
     with pytest.raises(BertError, match="changed while it was in use"):
-        tokenize_unit(("0", spans), str(tmp_path), CorpusSettings(vocab_file), "0" * 64)
+        tokenize_unit(("0", spans), str(tmp_path), CorpusSettings(vocab_file=vocab_file), "0" * 64)

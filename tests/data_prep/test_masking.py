@@ -1,4 +1,4 @@
-"""Masked tokens: how many, which, and what they become."""
+"""Masked tokens: how many, which ones, and what they become."""
 
 import hypothesis
 import hypothesis.strategies as st
@@ -112,7 +112,7 @@ def test_mix_of_mask_same_and_random(mix):
     became = np.take_along_axis(masked, positions, axis=1)[used]
     total = int(used.sum())
     to_mask, same = int((became == MASK).sum()), int((became == targets[used]).sum())
-    by_chance = mix[2] / len(REPLACEMENTS)  # a random token may be the one that stood there
+    by_chance = mix[2] / len(REPLACEMENTS)  # a random token may be the original one
     for count, share in ((to_mask, mix[0]), (same, mix[1] + by_chance), (total - to_mask - same, mix[2] - by_chance)):
         assert stats.binomtest(count, total, share).pvalue > UNLIKELY
 

@@ -167,5 +167,5 @@ def test_a_file_cut_off_between_two_records_differs_from_its_manifest(tmp_path, 
     (tmp_path / "a.tfrecord.manifest.json").write_text(json.dumps({"outputs": outputs}))
     records.check([file], PretrainingSchema(16, 4), 30_000)
     write(tmp_path / name, serialized[:-1])
-    with pytest.raises(BertError, match=rf"{name}: has \d+ bytes, and {size} by its manifest: truncated or changed"):
+    with pytest.raises(BertError, match=rf"{name}: has \d+ bytes, and {size} in its manifest: truncated or changed"):
         records.check([file], PretrainingSchema(16, 4), 30_000)

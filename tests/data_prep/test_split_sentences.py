@@ -1,4 +1,4 @@
-"""Sentence rules on hard cases, and the job around them: layouts, workers, bad input."""
+"""Sentence rules on hard cases, and the job that applies them: layouts, workers, bad input."""
 
 import subprocess
 import sys
@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from data_prep import split_sentences
 from data_prep.sentence_rules import SentenceSplitter, split
+from data_prep.settings import SentenceSettings
 from data_prep.text_blocks import TextReader
 from foundation.errors import BertError
 
-# Each text with its sentences parted by " | ".
+# Each text with its sentences separated by " | ".
 HARD_CASES = [
     "Mr. Smith met Dr. Jones. | They talked.",
     "Mrs. Bennet and Messrs. Long came. | Prof. Lee did not.",
@@ -119,11 +120,18 @@ def test_sentences_joined_by_spaces_give_the_words_back(paragraph):
     assert " ".join(split(paragraph)).split() == paragraph.split()
 
 
+def run(paths, output, block_bytes=split_sentences.BLOCK_BYTES, **options):
+    """Splits files, in this process unless told otherwise."""
+    options = {"num_workers": 1, **options}
+    settings = SentenceSettings(input_file=[str(path) for path in paths], output_file=str(output), **options)
+    return split_sentences.run(settings, block_bytes)
+
+
 def run_on(tmp_path, content, **options):
     """Runs the job on a file of this content; returns the output's text and the statistics."""
     path = tmp_path / "in.txt"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    done = split_sentences.run([str(path)], str(tmp_path / "out.txt"), **options)
+    done = run([path], tmp_path / "out.txt", **options)
     return (tmp_path / "out.txt").read_text(encoding="utf-8"), done
 
 
@@ -136,7 +144,7 @@ def test_paragraphs_become_documents_with_a_sentence_a_line(tmp_path):
 def test_end_of_a_file_ends_its_document(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_text(f"This is {name}. So it is.")
-    done = split_sentences.run([str(tmp_path / "a"), str(tmp_path / "b")], str(tmp_path / "out"))
+    done = run([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
     assert (tmp_path / "out").read_text() == "This is a.\nSo it is.\n\nThis is b.\nSo it is.\n"
     assert done.documents == 2
 
@@ -210,7 +218,7 @@ def test_output_does_not_depend_on_the_number_of_workers(tmp_path):
 def test_line_longer_than_a_block_is_cut_at_a_space(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("word " * 200)
-    blocks = list(TextReader(block_bytes=64).blocks(str(path)))
+    blocks = list(TextReader("error", block_bytes=64).blocks(str(path)))
     assert all(len(block) <= 5 * 64 for block in blocks)
     assert " ".join(blocks).split() == ["word"] * 200
 
@@ -220,7 +228,7 @@ def test_line_longer_than_a_block_is_cut_at_a_space(tmp_path):
 def test_blocks_joined_are_the_text_whatever_the_cuts(tmp_path_factory, text, block_bytes):
     path = tmp_path_factory.mktemp("blocks") / "x"
     path.write_bytes(text.encode())
-    blocks = list(TextReader(block_bytes=block_bytes).blocks(str(path), ("\n\n", "\n")))
+    blocks = list(TextReader("error", block_bytes=block_bytes).blocks(str(path), ("\n\n", "\n")))
     assert "".join("".join(blocks).split()) == "".join(text.split())
     assert not any("\r" in block for block in blocks)
 
@@ -241,7 +249,7 @@ def test_skip_leaves_bad_bytes_out_and_counts_them(tmp_path):
     text, done = run_on(tmp_path, b"Caf\xe9 one. Tw\xff\xfeo.\xc3", on_bad_utf8="skip")
     assert text == "Caf one.\nTwo.\n"
     assert done.bad_bytes == 4
-    assert "4 bytes that are not UTF-8 left out" in done.summary()
+    assert "4 bytes left out: not UTF-8" in done.summary()
 
 
 def test_file_without_text_is_an_error_and_leaves_nothing(tmp_path):
@@ -253,7 +261,7 @@ def test_file_without_text_is_an_error_and_leaves_nothing(tmp_path):
 
 def test_missing_file_is_named(tmp_path):
     with pytest.raises(BertError, match=r"gone\.txt: no such file"):
-        split_sentences.run([str(tmp_path / "gone.txt")], str(tmp_path / "out"))
+        run([tmp_path / "gone.txt"], tmp_path / "out")
 
 
 def test_in_memory_file_system_is_read_and_written():
@@ -261,7 +269,7 @@ def test_in_memory_file_system_is_read_and_written():
 
     with tf.io.gfile.GFile("ram://split/in.txt", "w") as file:
         file.write("One. Two.")
-    split_sentences.run(["ram://split/in.txt"], "ram://split/out.txt")
+    run(["ram://split/in.txt"], "ram://split/out.txt")
     with tf.io.gfile.GFile("ram://split/out.txt") as file:
         assert file.read() == "One.\nTwo.\n"
 

@@ -1,4 +1,4 @@
-"""The engine: results in order, nothing done twice, errors that arrive."""
+"""Units of work: results in order, nothing done twice, errors passed on."""
 
 import functools
 import os
@@ -6,7 +6,9 @@ import signal
 
 import pytest
 
+from data_prep.settings import RecordSettings, SentenceSettings, VocabularySettings
 from data_prep.workers import Workers
+from foundation import flags
 from foundation.errors import BertError
 
 
@@ -65,17 +67,22 @@ def test_what_was_done_before_an_error_stays_done(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["unit0.json", "unit1.json"]
 
 
-def test_an_error_in_a_worker_arrives(tmp_path, two_workers):
+def test_an_error_in_a_worker_is_passed_on(tmp_path, two_workers):
     with pytest.raises(BertError, match=r"^a\.txt: no such file\.$"):
         function = functools.partial(fail_at, number=3, error=BertError("a.txt: no such file."))
         two_workers.run(function, UNITS, str(tmp_path), "")
 
 
-def test_a_killed_worker_is_told_plainly(tmp_path):
-    with Workers(2) as workers, pytest.raises(BertError, match=r"killed from outside.*fewer --num_workers"):
+def test_a_killed_worker_is_reported(tmp_path):
+    message = r"worker process was killed.*fewer workers \(--num_workers\)"
+    with Workers(2) as workers, pytest.raises(BertError, match=message):
         workers.run(die, UNITS, str(tmp_path), "")
 
 
-def test_at_least_one_worker():
-    with pytest.raises(BertError, match="--num_workers=0 must be at least 1"):
-        Workers(0)
+@pytest.mark.parametrize("kind", [SentenceSettings, VocabularySettings, RecordSettings])
+def test_at_least_one_worker(kind):
+    line = flags.CommandLine([kind])
+    line.parse(["script", "--input_file=a", "--output_file=b", "--num_workers=0"]
+               + ["--vocab_file=v"] * (kind is RecordSettings))
+    with pytest.raises(BertError, match="--num_workers=0: must be at least 1"):
+        line.settings(kind)
