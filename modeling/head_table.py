@@ -1,4 +1,4 @@
-"""The task heads: what each is called here, in the release's checkpoints and in Hugging Face's classes.
+"""The task heads under their names in the release's checkpoints and in Hugging Face's classes.
 
 Models, the table of Hugging Face names and Keras' weight files read this table. A new family's head is one line here.
 """
@@ -14,7 +14,7 @@ class TaskHead:
         name: of the task family.
         scope: what precedes `output_weights` and `output_bias` in the release's variable names.
         hugging_face_class: the class of `transformers` with this head.
-        hugging_face_module: the linear layer's name there.
+        hugging_face_module: the name of the linear layer in that class.
         has_pooler: whether that class has the pooler.
         has_labels: whether its outputs are classes with names (`id2label`).
     """

@@ -1,4 +1,4 @@
-"""The script itself, as a command: one conversion, and one line for a mistake."""
+"""The script as a command: a conversion, and one line for a mistake."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ def command(repository, *flags, **options):
                           capture_output=True, text=True, timeout=240, **options)
 
 
-def test_command_converts_from_another_folder_and_says_what_it_did(repository, golden, tmp_path):
+def test_command_converts_from_another_folder_and_prints_a_report(repository, golden, tmp_path):
     done = command(repository, f"--input={golden}/model", "--output=bert", "--format=huggingface",
                    "--do_lower_case=false", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -26,7 +26,7 @@ class CheckpointReader(Protocol):
         ...
 
     def get(self, name: str) -> "np.ndarray":
-        """The value of a variable. Raises BertError when there is none of this name, or the file is damaged."""
+        """The value of a variable. Raises BertError when the name is unknown or the file is damaged."""
         ...
 
 
@@ -79,7 +79,7 @@ class CheckpointFormat(Protocol):
         ...
 
     def refusal(self, path: str) -> str | None:
-        """Why a path is not a checkpoint of this format although it looks like one; None where it does not."""
+        """Why `find` found nothing at a path that looks like this format; None where it does not look like it."""
         ...
 
     def open(self, path: str) -> CheckpointReader:

@@ -3,7 +3,7 @@
 from modeling.checkpoints import google, huggingface, keras_weights
 from modeling.checkpoints.format import CheckpointFormat
 
-# By name; a path is offered to them in this order.
+# `load.find` asks them in this order.
 FORMATS: dict[str, CheckpointFormat] = {each.name: each for each in (
     google.FORMAT,
     keras_weights.FORMAT,

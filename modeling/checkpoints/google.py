@@ -1,7 +1,7 @@
 """Checkpoints in the release's format: TensorFlow's bundles, `x.index` and `x.data-00000-of-00001`, by variable name.
 
-Variables of a model here have the release's names, so there is no table of names to keep. Training runs save in this
-format too. TensorFlow is imported when tensors are read or written, not to find a checkpoint.
+The variables of a model of this project have the release's names, so this format needs no table of names. Training runs
+save in it too. TensorFlow is imported to read and write tensors, not to find a checkpoint.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ class Reader:
         return sorted(self.shapes)
 
     def get(self, name: str) -> "np.ndarray":
-        """The value of a variable. Raises BertError when there is none of this name, or the file is damaged."""
+        """The value of a variable. Raises BertError when the name is unknown or the file is damaged."""
         if name not in self.shapes:
             raise BertError(f"{self.prefix}: holds no variable {name}.")
         with _plainly(self.prefix):
@@ -57,8 +57,7 @@ class Reader:
 
 
 def read(prefix: str) -> Reader:
-    """Opens a checkpoint by its prefix, with or without `.index`. Raises BertError when there is none or it is damaged.
-    """
+    """Opens a checkpoint by its prefix, with or without `.index`. Raises BertError when it is missing or damaged."""
     return Reader(str(prefix).removesuffix(_INDEX))
 
 

@@ -42,8 +42,7 @@ class Reader:
         return sorted(self.shapes)
 
     def get(self, name: str) -> np.ndarray:
-        """The value of a variable, float32. Raises BertError when there is none of this name, or the file is damaged.
-        """
+        """The value of a variable, float32. Raises BertError when the name is unknown or the file is damaged."""
         if name not in self._tensors:
             raise BertError(f"{self.path}: holds no variable {name}.")
         pair, tensor = self._tensors[name]

@@ -29,7 +29,7 @@ def find(path: str) -> str | None:
 
 
 def refusal(path: str) -> str | None:
-    """Why a path's weights are not read, such as pickled ones; None where there are none that look like it."""
+    """Why the weights at a path are not read, such as pickled ones; None without an explanation."""
     if files.is_folder(path):
         return _refusal_of_folder(path)
     return _refusal_of_file(path) if files.exists(path) else None

@@ -1,12 +1,13 @@
 """Checkpoints in Keras' format: one `model.weights.h5`, which `load_weights` of a model in `modeling.models` takes.
 
-Keras names a dataset by the attributes that lead to a variable and by the variable's number there; `dataset_of` does so
-for each of the release's names. Each dataset also carries the release's name, so a file can be read without its model.
+Keras names a dataset by the attributes that lead to a layer and by the variable's number in the layer; `dataset_of`
+gives that name for each of the release's. A dataset also has the release's name as an attribute, so a file can be read
+without its model.
 
-The layout is written here and not by `save_weights` of a model made for the purpose: that needs every variable of the
-model, where a checkpoint may lack the pooler or a head, holds the weights twice in memory, and takes TensorFlow's
-import and seconds of initialisation to convert a file. A test compares the layout with that of Keras' own
-`save_weights` for every model, so a change in Keras is noticed.
+The layout is written by this module and not by `save_weights` of a model made for the purpose. That would need every
+variable of the model, but a checkpoint may lack the pooler or a head; hold the weights in memory; and take TensorFlow's
+import and seconds of initialisation to convert a file. A test compares the layout with that of `save_weights` for every
+model, so a change in Keras does not go unnoticed.
 """
 
 import os
@@ -67,7 +68,7 @@ class Reader:
         return sorted(self.shapes)
 
     def get(self, name: str) -> "np.ndarray":
-        """The value of a variable. Raises BertError when there is none of this name, or the file is damaged."""
+        """The value of a variable. Raises BertError when the name is unknown or the file is damaged."""
         if name not in self._datasets:
             raise BertError(f"{self.path}: holds no variable {name}.")
         try:

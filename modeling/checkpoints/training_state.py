@@ -1,4 +1,4 @@
-"""Which names in a checkpoint are no weights: optimizer slots and the step counter."""
+"""Names in a checkpoint that are not weights: optimizer slots and the step counter."""
 
 from collections.abc import Iterable
 

@@ -133,7 +133,7 @@ def from_pretrained(name, folder):
 
 @ALL
 @ACTIVATIONS
-def test_their_model_computes_the_same_here(tmp_path, name, theirs, ours):
+def test_their_model_computes_the_same_in_this_project(tmp_path, name, theirs, ours):
     model = random_model(name, hidden_act=theirs)
     model.save_pretrained(tmp_path)
     config = load.find(str(tmp_path)).config()
@@ -147,7 +147,7 @@ def test_their_model_computes_the_same_here(tmp_path, name, theirs, ours):
 
 @ALL
 @ACTIVATIONS
-def test_our_model_computes_the_same_there(tmp_path, name, theirs, ours):
+def test_our_model_computes_the_same_in_transformers(tmp_path, name, theirs, ours):
     config = BertConfig(**SIZES, hidden_act=ours)
     mine = CASES[name].make(config)
     randomize(mine)
@@ -169,7 +169,7 @@ def test_their_weights_come_back_bit_for_bit(tmp_path, name):
     assert [key for key in state if not torch.equal(state[key], back[key])] == []
 
 
-def test_decoder_is_causal_here_and_there(tmp_path):
+def test_decoder_is_causal_in_both(tmp_path):
     model = transformers.BertLMHeadModel(transformers.BertConfig(**SIZES, is_decoder=True))
     model.save_pretrained(tmp_path / "in")
     config = load.find(str(tmp_path / "in")).config()
@@ -214,7 +214,7 @@ def test_file_of_torch_save_is_refused(tmp_path, zipped):
             load.find(str(path))
 
 
-def test_refused_file_can_be_converted_as_the_message_says(tmp_path):
+def test_refused_file_can_be_converted_as_the_message_advises(tmp_path):
     model = random_model("BertModel")
     model.save_pretrained(tmp_path / "out", safe_serialization=True)
     assert huggingface.read(str(tmp_path / "out")).unknown == ()
@@ -238,7 +238,7 @@ def test_written_folder_gives_its_tokenizer(tmp_path, lower_case, pieces):
     assert tokenizer_files.lower_case_of(str(tmp_path / "again")) is lower_case
 
 
-def test_labels_are_their_labels(tmp_path):
+def test_labels_are_read_by_transformers(tmp_path):
     model = models.ClassificationModel(config := BertConfig(**SIZES), 3)
     labels = ["contradiction", "entailment", "neutral"]
     write(str(tmp_path), models.named_variables(model), config, labels=labels)
@@ -246,7 +246,7 @@ def test_labels_are_their_labels(tmp_path):
 
 
 @pytest.mark.skipif(not os.environ.get("BERT_TEST_MINILM"), reason="BERT_TEST_MINILM names no all-MiniLM-L6-v2 folder")
-def test_minilm_computes_the_same_here(tmp_path):
+def test_minilm_computes_the_same_in_this_project(tmp_path):
     folder = os.environ["BERT_TEST_MINILM"]
     mine = Encoder(load.find(folder).config())
     report = load.load_into(mine, folder)

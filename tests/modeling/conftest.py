@@ -1,4 +1,4 @@
-"""The recorded model of the original, loaded into ours."""
+"""The recorded model of the original, loaded into a model of this project."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""The configuration: its file, Hugging Face's keys, refused values."""
+
 import json
 
 import pytest
@@ -26,7 +28,7 @@ def test_own_fields_survive_the_file_when_they_differ_from_the_default(tmp_path)
     assert BertConfig.from_json_file(str(tmp_path / "c.json")) == config
 
 
-def test_keys_of_other_programs_are_ignored_and_their_tanh_gelu_is_ours(tmp_path):
+def test_unknown_keys_are_ignored_and_gelu_new_is_the_tanh_form(tmp_path):
     extra = {**SMALL, "model_type": "bert", "architectures": ["x"], "pad_token_id": 0, "hidden_act": "gelu_new"}
     assert BertConfig.from_json_file(written(tmp_path, extra)).hidden_act == "gelu"
 
@@ -36,14 +38,14 @@ def test_keys_of_other_programs_are_ignored_and_their_tanh_gelu_is_ours(tmp_path
     ("tanh", "tanh")])
 @pytest.mark.parametrize("key", [{"model_type": "bert"}, {"architectures": ["BertModel"]},
                                  {"transformers_version": "4.0"}])
-def test_activation_in_a_hugging_face_file_is_what_they_mean_by_its_name(tmp_path, key, theirs, ours):
+def test_activation_in_a_hugging_face_file_has_hugging_face_s_meaning(tmp_path, key, theirs, ours):
     assert BertConfig.from_json_file(written(tmp_path, {**SMALL, **key, "hidden_act": theirs})).hidden_act == ours
 
 
 def test_plain_gelu_is_the_erf_form_in_a_hugging_face_file_and_the_tanh_form_in_a_release_s(tmp_path):
     assert BertConfig.from_dict({**SMALL, "hidden_act": "gelu"}).hidden_act == "gelu"
     assert BertConfig.from_dict(SMALL).hidden_act == "gelu"
-    # Their files leave out what is their default.
+    # Hugging Face's files leave out default values.
     assert BertConfig.from_dict({**SMALL, "model_type": "bert"}).hidden_act == "gelu_erf"
 
 
@@ -66,7 +68,7 @@ def test_epsilon_segments_and_casing_of_a_hugging_face_file_are_honoured():
     ({"hidden_act": "silu"}, "hidden_act is 'silu'; supported are gelu, gelu_erf, relu, tanh."),
     ({"do_lower_case": "yes"}, "do_lower_case is 'yes', not true or false."),
 ])
-def test_hugging_face_model_that_is_no_bert_is_refused(tmp_path, changes, message):
+def test_hugging_face_model_that_is_not_a_bert_is_refused(tmp_path, changes, message):
     path = written(tmp_path, {**SMALL, "model_type": "bert", **changes})
     with pytest.raises(BertError) as error:
         BertConfig.from_json_file(path)
@@ -111,7 +113,7 @@ def test_missing_vocabulary_size_names_the_key(tmp_path):
         BertConfig.from_json_file(written(tmp_path, {"hidden_size": 8}))
 
 
-def test_file_that_is_no_object_is_refused(tmp_path):
+def test_file_that_is_not_an_object_is_refused(tmp_path):
     with pytest.raises(BertError, match="a list where"):
         BertConfig.from_json_file(written(tmp_path, [1]))
 

@@ -1,3 +1,5 @@
+"""Dropout: rate, independence of masks, gradient, XLA."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -18,7 +20,7 @@ def test_no_seed_or_no_rate_leaves_the_tensor_alone():
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_rate_of_zeros_and_mean_hold(rate):
+def test_share_of_zeros_is_the_rate_and_the_mean_is_unchanged(rate):
     dropped = Dropout(rate, "a")(tf.ones([1000, 301]), SEED).numpy()
     # Five standard deviations of a binomial of 301,000 draws.
     assert abs((dropped == 0).mean() - rate) < 5 * (rate * (1 - rate) / dropped.size) ** 0.5

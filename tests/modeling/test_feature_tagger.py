@@ -1,4 +1,4 @@
-"""The BiLSTM on a frozen encoder: what it reads, what it leaves alone, what is trained."""
+"""The BiLSTM on a frozen encoder: its inputs, and which variables are trained."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def lstm(x, cell):
 
 
 def vectors(features, encoded, tagger):
-    """Table 7's rows, as it names them."""
+    """The rows of the paper's table 7."""
     layers = [layer.numpy() for layer in encoded["layer_outputs"]]
     if features == "embeddings":
         return encoded["embedding_output"].numpy()
@@ -63,7 +63,7 @@ def vectors(features, encoded, tagger):
 
 
 @pytest.mark.parametrize("features", LAYERS)
-def test_scores_are_those_of_a_bilstm_over_the_first_pieces_of_words(features):
+def test_scores_equal_those_of_a_bilstm_over_the_first_word_pieces(features):
     made, rows = model(features), batch()
     tagger = made.tagger
     encoded = made.bert(rows["input_ids"], rows["input_mask"], rows["segment_ids"])

@@ -110,7 +110,7 @@ def test_ten_updates_lead_to_the_release_s_classifier(golden_classifier, golden_
         if index == 0:
             assert float(tf.linalg.global_norm(gradients)) == pytest.approx(
                 float(recorded["out/global_norm_dense"]), rel=1e-4)
-        # The release's norm is over the rows of the word embeddings' gradient before they are summed.
+        # The release takes the norm over the rows of the word embeddings' gradient before they are summed.
         scale = 1.0 / max(1.0, float(recorded["gnorm"][index]))
         optimizer.apply([gradient * scale for gradient in gradients], tf.constant(rate))
     for name in (name for name in recorded.files if name.startswith("param_after10/")):

@@ -1,3 +1,5 @@
+"""The smallest layers against Keras' own and against their definition."""
+
 import keras
 import numpy as np
 import pytest
@@ -47,7 +49,7 @@ def test_bias_gradient_sums_bfloat16_rows_exactly():
     np.testing.assert_array_equal(tf.cast(tape.gradient(y, bias), tf.float32), [1000.0, 1000.0])
 
 
-def test_dense_has_a_kernel_of_its_own_each_time():
+def test_each_dense_layer_has_its_own_initial_kernel():
     one, two = layers.Dense(4, 4, CONFIG), layers.Dense(4, 4, CONFIG)
     one.build()
     two.build()

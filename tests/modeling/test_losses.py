@@ -7,7 +7,7 @@ import tensorflow as tf
 from modeling.losses import cross_entropy, cross_entropy_and_hits
 
 
-def test_loss_and_gradient_are_tensorflow_s_even_where_a_probability_underflows():
+def test_loss_and_gradient_equal_tensorflow_s_even_where_a_probability_underflows():
     logits = tf.Variable([[[3.0, -1.0, 0.5], [0.0, -250.0, 1.0], [1e4, 0.0, -1e4], [2.0, 2.0, 2.0]]])
     labels, factors = tf.constant([[0, 1, 2, 1]]), tf.constant([[1.0, 0.5, 2.0, 0.0]])
     results = []
@@ -21,7 +21,7 @@ def test_loss_and_gradient_are_tensorflow_s_even_where_a_probability_underflows(
 
 
 @pytest.mark.parametrize("shape", [(8,), (4, 12)])
-def test_losses_of_tasks_are_tensorflow_s_to_rounding(shape):
+def test_losses_of_task_shapes_equal_tensorflow_s_up_to_rounding(shape):
     rng = np.random.default_rng(0)
     logits = tf.constant(rng.normal(0, 4, (*shape, 7)), tf.float32)
     labels = tf.constant(rng.integers(0, 7, shape))

@@ -155,7 +155,7 @@ def test_no_two_layers_start_with_the_same_weights():
     assert spread.std() == pytest.approx(0.88 * 0.02, rel=0.05)
 
 
-def test_dropout_is_the_seed_s_and_off_without_one(unpad):
+def test_dropout_follows_its_seed_and_is_off_without_one(unpad):
     model = PretrainingModel(TINY, unpad=unpad)
 
     def logits(seed):

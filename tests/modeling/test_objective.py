@@ -34,7 +34,7 @@ def test_losses_are_the_release_s(outputs, golden_features, recorded):
     np.testing.assert_allclose(objective.total_loss(sums), recorded["out/total_loss"], rtol=1e-5)
 
 
-def test_counts_are_those_of_numpy(outputs, golden_features, recorded):
+def test_counts_equal_numpy_s(outputs, golden_features, recorded):
     sums = objective.pretraining_sums(outputs, golden_features)
     weights = golden_features["masked_lm_weights"].numpy()
     right = outputs["masked_lm_logits"].numpy().argmax(-1) == golden_features["masked_lm_ids"].numpy()

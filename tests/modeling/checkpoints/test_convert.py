@@ -1,4 +1,4 @@
-"""Any format into any other: every tensor bit for bit, the configuration and the vocabulary with it."""
+"""Any format into any other: every tensor bit for bit, with configuration and vocabulary."""
 
 import filecmp
 import itertools
@@ -63,14 +63,14 @@ def test_recorded_model_goes_from_any_format_to_any_bit_for_bit(golden, in_every
     assert_bit_for_bit(tensors(tmp_path / after), tensors(golden / "model"))
 
 
-def test_there_and_back_the_hugging_face_file_is_the_same(in_every_format, tmp_path):
+def test_hugging_face_file_survives_the_round_trip_byte_for_byte(in_every_format, tmp_path):
     convert.convert(str(in_every_format / "huggingface"), str(tmp_path / "google"), "google")
     convert.convert(str(tmp_path / "google"), str(tmp_path / "back"), "huggingface")
     for name in ("model.safetensors", "config.json", "tokenizer_config.json"):
         assert filecmp.cmp(in_every_format / "huggingface" / name, tmp_path / "back" / name, shallow=False), name
 
 
-def test_there_and_back_the_release_s_files_are_the_same(golden, in_every_format, tmp_path):
+def test_release_s_files_survive_the_round_trip(golden, in_every_format, tmp_path):
     for kind in ("huggingface", "keras"):
         convert.convert(str(in_every_format / kind), str(tmp_path / kind), "google")
         for name in ("bert_config.json", "bert_model.ckpt.data-00000-of-00001"):
@@ -109,7 +109,7 @@ def test_task_heads_go_from_any_format_to_any_bit_for_bit(tmp_path, task):
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_gelu_epsilon_segments_and_casing_travel_through_every_conversion(tmp_path, before, after, lower_case):
+def test_gelu_epsilon_segments_and_casing_survive_every_conversion(tmp_path, before, after, lower_case):
     for act in ("gelu", "gelu_erf") if lower_case else ("relu",):
         config = CONFIG.replace(hidden_act=act, layer_norm_eps=1e-7, do_lower_case=lower_case, initializer_range=0.1)
         source = release(tmp_path / act, config)
@@ -120,37 +120,37 @@ def test_gelu_epsilon_segments_and_casing_travel_through_every_conversion(tmp_pa
         assert vocabulary == "".join(f"{token}\n" for token in TOKENS)
 
 
-def test_gelu_has_hugging_face_s_name_there(tmp_path):
+def test_gelu_is_written_under_hugging_face_s_name(tmp_path):
     for act, theirs in (("gelu", "gelu_new"), ("gelu_erf", "gelu")):
         source = release(tmp_path / "from" / act, CONFIG.replace(hidden_act=act))
         convert.convert(source, str(tmp_path / "to" / theirs), "huggingface")
         assert json.loads((tmp_path / "to" / theirs / "config.json").read_text())["hidden_act"] == theirs
 
 
-def test_folder_with_something_in_it_is_not_written_to(tmp_path):
+def test_folder_that_is_not_empty_is_not_written_to(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/notes.txt").write_text("mine")
     with pytest.raises(BertError, match="full: exists and is not empty"):
         convert.convert(release(tmp_path / "x", CONFIG), str(tmp_path / "full"), "google")
 
 
-def test_left_to_right_model_stays_one(tmp_path):
+def test_left_to_right_model_stays_left_to_right(tmp_path):
     source = release(tmp_path / "x", CONFIG.replace(causal=True))
     convert.convert(source, str(tmp_path / "there"), "huggingface")
     convert.convert(str(tmp_path / "there"), str(tmp_path / "back"), "google")
     assert load.find(str(tmp_path / "back")).config().causal is True
 
 
-def test_casing_of_a_released_folder_s_name_is_written_down(tmp_path):
+def test_casing_in_a_released_folder_s_name_is_written_to_the_configuration(tmp_path):
     source = release(tmp_path / "cased_L-2_H-4_A-2")
     for kind in FORMATS:
         convert.convert(source, str(tmp_path / kind), kind)
         assert load.find(str(tmp_path / kind)).config().do_lower_case is False
-    told = json.loads((tmp_path / "huggingface/tokenizer_config.json").read_text())
-    assert told["do_lower_case"] is False
+    written = json.loads((tmp_path / "huggingface/tokenizer_config.json").read_text())
+    assert written["do_lower_case"] is False
 
 
-def test_casing_that_is_told_stands_above_the_source_s(tmp_path):
+def test_given_casing_takes_precedence_over_the_source_s(tmp_path):
     source = release(tmp_path / "x", CONFIG.replace(do_lower_case=True))
     convert.convert(source, str(tmp_path / "y"), "keras", do_lower_case=False)
     assert load.find(str(tmp_path / "y")).config().do_lower_case is False
@@ -190,7 +190,7 @@ def test_names_of_classes_go_to_hugging_face_and_back(tmp_path):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_training_checkpoint_is_converted_without_slots_which_are_named(tmp_path, kind):
+def test_training_checkpoint_is_converted_without_slots_which_are_reported(tmp_path, kind):
     slot = "bert/pooler/dense/bias/adam_m"
     source = release(tmp_path / "x", more={slot: np.zeros(4, np.float32), "global_step": np.int64(3)})
     done = convert.convert(source, str(tmp_path / kind), kind)
@@ -211,16 +211,16 @@ def test_encoder_alone_is_converted_and_comes_back(tmp_path):
         assert_bit_for_bit(tensors(tmp_path / kind), expected)
 
 
-def test_names_in_the_document_are_those_that_are_written(repository):
+def test_names_in_the_documentation_equal_those_that_are_written(repository):
     table = (repository / "docs/checkpoints.md").read_text().split("\n## Names\n")[1]
     rows = re.findall(r"^\| `(\S+)` \| `(\S+)`( ᵀ)? \| `(\S+)` \|$", table, re.MULTILINE)
-    said = {(ours.replace("<i>", layer), theirs.replace("<i>", layer), bool(transposed),
+    documented = {(ours.replace("<i>", layer), theirs.replace("<i>", layer), bool(transposed),
              keras.replace("_<i>", "" if layer == "0" else f"_{layer}"))
             for ours, theirs, transposed, keras in rows for layer in "01"}
     expected = {(pair.ours, pair.theirs, pair.transposed, keras_weights.dataset_of(pair.ours))
                 for architecture in huggingface_names.architectures()
                 for pair in huggingface_names.pairs(range(2), architecture)}
-    assert said == expected
+    assert documented == expected
 
 
 def test_unknown_format_is_refused_before_anything_is_read(tmp_path):
@@ -235,25 +235,26 @@ def test_source_without_configuration_names_the_flag(tmp_path):
     assert not (tmp_path / "y").exists()
 
 
-@pytest.mark.parametrize("beside", [True, False])
-def test_vocabulary_of_another_model_is_refused(tmp_path, beside):
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_vocabulary_of_another_model_is_refused(tmp_path, in_folder):
     longer = [f"w{number}" for number in range(12)]
-    source = release(tmp_path / "x", tokens=longer if beside else None)
+    source = release(tmp_path / "x", tokens=longer if in_folder else None)
     files.write_text(str(tmp_path / "v.txt"), "\n".join(longer))
     with pytest.raises(BertError, match=r"the vocabulary has 12 word pieces, the configuration 11 \(vocab_size\)"):
-        convert.convert(source, str(tmp_path / "y"), "google", vocab_file=None if beside else str(tmp_path / "v.txt"))
+        convert.convert(source, str(tmp_path / "y"), "google",
+                        vocab_file=None if in_folder else str(tmp_path / "v.txt"))
     assert not (tmp_path / "y").exists()
 
 
-@pytest.mark.parametrize(("changes", "said"), [
+@pytest.mark.parametrize(("changes", "message"), [
     ({"max_position_embeddings": 9}, r"position_embeddings has the shape \[5, 4\], by the configuration it is \[9, "),
     ({"type_vocab_size": 2}, r"token_type_embeddings has the shape \[3, 4\], by the configuration it is \[2, 4\]"),
     ({"num_hidden_layers": 1}, r"has 2 layers, by the configuration 1 \(num_hidden_layers\)"),
 ])
-def test_configuration_of_another_model_is_refused_for_every_format(tmp_path, changes, said):
+def test_configuration_of_another_model_is_refused_for_every_format(tmp_path, changes, message):
     source = release(tmp_path / "x")
     CONFIG.replace(**changes).to_json_file(str(tmp_path / "c.json"))
     for kind in FORMATS:
-        with pytest.raises(BertError, match=said):
+        with pytest.raises(BertError, match=message):
             convert.convert(source, str(tmp_path / "y"), kind, str(tmp_path / "c.json"))
     assert not (tmp_path / "y").exists()

@@ -1,3 +1,5 @@
+"""Checkpoints in the release's format."""
+
 import shutil
 
 import numpy as np
@@ -45,11 +47,11 @@ def test_written_checkpoint_comes_back_and_tensorflow_reads_it(tmp_path):
     ]
 
 
-def test_index_given_as_a_path_means_its_checkpoint(released):
+def test_path_of_an_index_means_its_checkpoint(released):
     assert google.read(released + ".index").names == google.read(released).names
 
 
-def test_write_replaces_what_was_there(tmp_path):
+def test_write_replaces_an_older_checkpoint(tmp_path):
     prefix = str(tmp_path / "x")
     google.write(prefix, {"a": np.zeros(1000)})
     google.write(prefix, {"b": np.ones(2)})

@@ -39,7 +39,7 @@ def test_each_tensor_has_the_releases_name_and_layout(tmp_path, architecture):
 
 
 @ALL
-def test_there_and_back_is_the_same_bit_for_bit(tmp_path, architecture):
+def test_round_trip_is_bit_for_bit(tmp_path, architecture):
     tensors = tensors_of(architecture)
     tensors[next(iter(tensors))][0, :3] = np.nan, -0.0, np.float32(1e-42)
     reader = huggingface.read(folder_of(tmp_path / "in", tensors, architecture))
@@ -80,7 +80,7 @@ def test_file_without_a_folders_files_is_read(tmp_path):
     assert huggingface.read(str(tmp_path / "weights.safetensors")).shapes["output_weights"] == [3, 4]
 
 
-def test_configuration_given_tells_whose_classifier_it_is(tmp_path):
+def test_given_configuration_decides_whose_classifier_it_is(tmp_path):
     save_file(tensors_of("BertForMultipleChoice"), tmp_path / "x.safetensors")
     reader = huggingface.read(str(tmp_path / "x.safetensors"), {"architectures": ["BertForMultipleChoice"]})
     assert reader.shapes["cls/choice/output_weights"] == [1, 4]
@@ -100,7 +100,7 @@ def test_tensors_without_a_counterpart_are_unknown_by_their_own_name(tmp_path):
     assert len(reader.names) == 39
 
 
-def test_tied_copies_are_the_words_own(tmp_path):
+def test_tied_copies_are_read_as_the_words_embeddings(tmp_path):
     tensors = tensors_of("BertForPreTraining")
     copies = {"cls.predictions.decoder.weight": tensors["bert.embeddings.word_embeddings.weight"],
               "cls.predictions.decoder.bias": tensors["cls.predictions.bias"]}
@@ -121,7 +121,7 @@ def test_decoder_that_differs_from_the_words_is_refused(tmp_path):
         huggingface.read(folder_of(tmp_path / "x", tensors))
 
 
-def test_one_tensor_twice_with_other_values_is_refused(tmp_path):
+def test_one_tensor_twice_with_different_values_is_refused(tmp_path):
     tensors = tensors_of("BertModel")
     tensors["embeddings.LayerNorm.gamma"] = tensors["embeddings.LayerNorm.weight"] + 1
     with pytest.raises(BertError, match=r"LayerNorm\.gamma and embeddings\.LayerNorm\.weight differ"):
@@ -160,7 +160,7 @@ def test_pooler_slots_and_step_are_left_out_by_name(tmp_path):
     assert not [name for name in contents(tmp_path / "model.safetensors")[0] if "pooler" in name]
 
 
-def test_tasks_head_comes_before_pre_trainings(tmp_path):
+def test_head_of_a_task_takes_precedence_over_pre_training_heads(tmp_path):
     written = write(
         str(tmp_path), release_values("BertForPreTraining") | release_values("BertForSequenceClassification"), CONFIG)
     assert written.architecture == "BertForSequenceClassification"
@@ -181,7 +181,7 @@ def test_missing_variable_is_named_and_nothing_is_written(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_shape_other_than_the_configurations_is_refused(tmp_path):
+def test_shape_that_differs_from_the_configuration_is_refused(tmp_path):
     with pytest.raises(BertError, match=r"word_embeddings has the shape \[11, 4\], by the configuration it is \[12"):
         write(str(tmp_path / "out"), release_values("BertModel"), CONFIG.replace(vocab_size=12))
     with pytest.raises(BertError, match="has 2 layers, by the configuration 1"):

@@ -33,7 +33,7 @@ def test_activation_keeps_its_curve(theirs, ours, back):
     assert huggingface_config.values_of(config, "BertModel")["hidden_act"] == back
 
 
-def test_configuration_there_and_back_is_the_same():
+def test_configuration_survives_the_round_trip():
     config = CONFIG.replace(causal=True)
     assert BertConfig.from_dict(huggingface_config.values_of(config, "BertModel")) == config
     assert BertConfig.from_dict({"model_type": "bert", "vocab_size": 9}).hidden_act == "gelu_erf"
@@ -45,12 +45,12 @@ def test_configuration_there_and_back_is_the_same():
     ("add_cross_attention", True, "cross_attention"),
     ("hidden_act", "silu", "hidden_act is 'silu'"),
 ])
-def test_configuration_of_no_bert_is_refused(key, value, message):
+def test_configuration_of_another_architecture_is_refused(key, value, message):
     with pytest.raises(BertError, match=message):
         BertConfig.from_dict({"model_type": "bert", "vocab_size": 9, key: value}, "config.json")
 
 
-def test_tokenizer_files_say_how_text_is_read(tmp_path):
+def test_tokenizer_files_hold_vocabulary_casing_and_length(tmp_path):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "é", "##\u2028"]
     write(str(tmp_path), release_values("BertModel"), CONFIG.replace(do_lower_case=False), tokens=tokens)
     assert (tmp_path / "vocab.txt").read_bytes() == "".join(f"{token}\n" for token in tokens).encode()
@@ -87,7 +87,7 @@ def test_vocabulary_is_found_in_tokenizer_json(tmp_path):
     ({"type": "BPE", "vocab": {"a": 0}}, "the tokenizer is BPE, not WordPiece"),
     ({"type": "WordPiece", "vocab": {"a": 0, "b": 2}}, "ids of its 2 word pieces are not 0 to 1"),
 ])
-def test_tokenizer_json_that_is_no_vocabulary_is_refused(tmp_path, model, message):
+def test_tokenizer_json_without_a_wordpiece_vocabulary_is_refused(tmp_path, model, message):
     (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
     with pytest.raises(BertError, match=message):
         tokenizer_files.vocabulary_of(str(tmp_path))

@@ -1,4 +1,4 @@
-"""What is no Hugging Face checkpoint, or half of one, is refused in a line."""
+"""Damaged Hugging Face checkpoints and other files are refused in one line."""
 
 import json
 import pickle
@@ -34,12 +34,12 @@ def test_missing_index_is_named(tmp_path):
                                  "model.safetensors.index.json, is missing. Copy it too.")
 
 
-def test_one_shard_alone_is_no_checkpoint(tmp_path):
+def test_single_shard_is_refused(tmp_path):
     sharded(tmp_path, tensors_of("BertModel"))
     assert refusal(tmp_path / "model-00002-of-00003.safetensors") == "PATH: one of 3 shards. Give their folder."
 
 
-def test_index_with_fewer_shards_than_their_names_say_is_refused(tmp_path):
+def test_index_with_fewer_shards_than_their_names_count_is_refused(tmp_path):
     index = sharded(tmp_path, tensors_of("BertModel"))
     index["weight_map"] = {name: place for name, place in index["weight_map"].items() if "00003-" not in place}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
@@ -58,7 +58,7 @@ def test_shard_of_another_checkpoint_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("values", ["[]", "{}", '{"weight_map": {}}', '{"weight_map": {"a": 1}}'])
-def test_index_that_names_no_shard_is_refused(tmp_path, values):
+def test_index_that_lists_no_shard_is_refused(tmp_path, values):
     (tmp_path / "model.safetensors.index.json").write_text(values)
     assert refusal(tmp_path) == "PATH/model.safetensors.index.json: lists no shard of any tensor (weight_map)."
 
@@ -99,14 +99,14 @@ def test_weights_are_named_before_other_pickled_files(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "tokenizer.json"])
-def test_json_that_is_no_object_is_refused(tmp_path, name):
+def test_json_that_is_not_an_object_is_refused(tmp_path, name):
     folder = folder_of(tmp_path, tensors_of("BertModel"))
     (tmp_path / name).write_text("[]")
     with pytest.raises(BertError, match=rf"{name}: not one JSON object"):
         huggingface.read(folder), tokenizer_files.lower_case_of(folder)
 
 
-def test_pickled_file_beside_safetensors_is_not_looked_at(tmp_path):
+def test_pickled_file_next_to_safetensors_is_ignored(tmp_path):
     folder = folder_of(tmp_path, tensors_of("BertModel"))
     pickled(tmp_path / "pytorch_model.bin")
     assert len(huggingface.read(folder).names) == 39
@@ -126,7 +126,7 @@ def test_folder_without_weights_is_refused(tmp_path):
     assert refusal(tmp_path).endswith("Give the path of other.safetensors itself.")
 
 
-def test_path_of_nothing_is_refused(tmp_path):
+def test_missing_path_is_refused(tmp_path):
     assert refusal(tmp_path / "nowhere.safetensors") == "PATH: no such file."
 
 

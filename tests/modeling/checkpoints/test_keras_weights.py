@@ -22,7 +22,7 @@ CONFIG = BertConfig(vocab_size=11, hidden_size=4, num_hidden_layers=2, num_atten
                     max_position_embeddings=5)
 DEEP = CONFIG.replace(num_hidden_layers=12)
 
-# Keras gives an attribute that is a list names of its own; all of the scopes in one layer.
+# Examples of every rule: Keras numbers the items of a list attribute by itself.
 DATASETS = {
     "bert/embeddings/position_embeddings": "bert/embeddings/vars/2",
     "bert/embeddings/LayerNorm/gamma": "bert/embeddings/norm/vars/1",
@@ -45,7 +45,7 @@ EVERY_MODEL = pytest.mark.parametrize("make", [
 
 
 def shuffled(model):
-    """Gives every variable values of its own, so that two that were exchanged show; returns them by name."""
+    """Gives every variable random values, so that exchanged variables show; returns them by name."""
     rng = np.random.default_rng(0)
     for variable in named_variables(model).values():
         variable.assign(rng.standard_normal(variable.shape))
@@ -64,12 +64,12 @@ def test_dataset_is_where_keras_keeps_the_variable(name, dataset):
 
 
 @pytest.mark.parametrize("name", ["global_step", "bert/pooler/dense/kernel/adam_m", "resnet/conv/kernel", "bert/x"])
-def test_what_no_model_has_is_nowhere(name):
+def test_name_that_no_model_has_gets_no_dataset(name):
     assert keras_weights.dataset_of(name) is None
 
 
 @EVERY_MODEL
-def test_file_written_here_is_taken_by_load_weights_of_every_model(tmp_path, make):
+def test_load_weights_of_every_model_reads_the_written_file(tmp_path, make):
     expected = shuffled(make(CONFIG))
     path = str(tmp_path / "model.weights.h5")
     assert keras_weights.write(path, ArrayReader(expected)) == []
@@ -82,7 +82,7 @@ def test_file_written_here_is_taken_by_load_weights_of_every_model(tmp_path, mak
 
 
 def arrays_in(path):
-    """Every dataset of an HDF5 file by its path there."""
+    """Every dataset of an HDF5 file by its path."""
     found = {}
     with h5py.File(path) as file:
         file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
@@ -90,7 +90,7 @@ def arrays_in(path):
 
 
 @EVERY_MODEL
-def test_layout_is_that_of_keras_own_save_weights(tmp_path, make):
+def test_layout_equals_that_of_keras_own_save_weights(tmp_path, make):
     model = make(CONFIG)
     expected = shuffled(model)
     model.save_weights(str(tmp_path / "keras.weights.h5"))
@@ -98,7 +98,7 @@ def test_layout_is_that_of_keras_own_save_weights(tmp_path, make):
     assert_equal(arrays_in(tmp_path / "ours.weights.h5"), arrays_in(tmp_path / "keras.weights.h5"))
 
 
-def test_golden_weights_by_load_weights_compute_the_recorded_outputs(golden, golden_config, golden_features, tmp_path):
+def test_golden_weights_by_load_weights_give_the_recorded_outputs(golden, golden_config, golden_features, tmp_path):
     reader = google.read(str(golden / "model/bert_model.ckpt"))
     keras_weights.write(str(tmp_path / "x.weights.h5"), reader)
     model = PretrainingModel(golden_config)
@@ -131,7 +131,7 @@ def test_task_head_of_save_weights_has_no_name_and_is_unused(tmp_path):
     np.testing.assert_array_equal(fresh.bert.pooler.dense.kernel, expected["bert/pooler/dense/kernel"])
 
 
-def test_what_has_no_place_is_left_out_by_name(tmp_path):
+def test_variables_without_a_place_are_left_out_by_name(tmp_path):
     values = {"bert/pooler/dense/bias": np.ones(4), "global_step": np.int64(1), "output_bias": np.ones(3),
               "cls/squad/output_bias": np.ones(2)}
     path = str(tmp_path / "x.weights.h5")
@@ -145,7 +145,7 @@ def test_works_on_any_file_system():
     np.testing.assert_array_equal(keras_weights.read(path).get("bert/pooler/dense/bias"), np.arange(4.0))
 
 
-def test_half_a_file_is_one_line(tmp_path):
+def test_truncated_file_is_reported_in_one_line(tmp_path):
     path = tmp_path / "x.weights.h5"
     keras_weights.write(str(path), ArrayReader({"bert/pooler/dense/kernel": np.ones((99, 99))}))
     path.write_bytes(path.read_bytes()[:5000])
@@ -162,7 +162,7 @@ def test_file_of_another_program_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.weights.h5", "x.keras"])
-def test_other_bytes_are_refused(tmp_path, name):
+def test_file_that_is_not_hdf5_is_refused(tmp_path, name):
     (tmp_path / name).write_bytes(b"PK\x03\x04 and no HDF5")
     with pytest.raises(BertError, match=rf"{name}: damaged, or not an HDF5 file \(.*signature not found"):
         load.find(str(tmp_path / name)).reader  # noqa: B018

@@ -43,7 +43,7 @@ def prefix(tmp_path):
 
 
 def saved(folder, step, age=0):
-    """A training checkpoint, written so many seconds ago; returns its prefix."""
+    """A training checkpoint, `age` seconds old; returns its prefix."""
     prefix = f"{folder}/model.ckpt-{step}"
     google.write(prefix, {**values(), f"{QUERY}/adam_m": np.zeros((2, 2)), "global_step": np.int64(step)})
     return aged(prefix, age)
@@ -62,7 +62,7 @@ def aged(prefix, age):
 
 
 def refusal(call, *arguments, **options):
-    """The one line with which a call refuses."""
+    """The one-line error message of a call."""
     with pytest.raises(BertError) as error:
         call(*arguments, **options)
     assert "\n" not in str(error.value)
@@ -87,18 +87,18 @@ def test_folder_with_several_checkpoints_is_refused_and_names_them(tmp_path):
     assert load.find(str(tmp_path / "a.ckpt")).path == str(tmp_path / "a.ckpt")
 
 
-def test_what_a_killed_writer_left_is_no_second_checkpoint(prefix, tmp_path):
+def test_leftovers_of_a_killed_writer_are_no_second_checkpoint(prefix, tmp_path):
     shutil.copy(f"{prefix}.index", f"{prefix}.tmp-12.index")
     assert load.find(str(tmp_path)).path == prefix
 
 
-def test_run_that_goes_on_means_its_newest_checkpoint(tmp_path):
+def test_unfinished_run_means_its_newest_checkpoint(tmp_path):
     for step in (900, 1000, 20):
         saved(tmp_path, step)
     assert load.find(str(tmp_path)).path == f"{tmp_path}/model.ckpt-1000"
 
 
-def test_finished_run_means_its_final_model_until_training_has_gone_on(tmp_path):
+def test_finished_run_means_its_final_model_until_training_continues(tmp_path):
     saved(tmp_path, 10, age=60)
     ended = final(tmp_path, age=30)
     assert load.find(str(tmp_path)).path == ended
@@ -106,7 +106,7 @@ def test_finished_run_means_its_final_model_until_training_has_gone_on(tmp_path)
     assert load.find(str(tmp_path)).path == later
 
 
-def test_training_goes_on_from_a_finished_run_s_checkpoint_with_its_slots(tmp_path):
+def test_training_continues_from_a_finished_run_s_checkpoint_with_its_slots(tmp_path):
     newest = saved(tmp_path, 10, age=60)
     ended = final(tmp_path)
     found = load.find(str(tmp_path), training=True)
@@ -145,10 +145,10 @@ def test_everything_is_found_on_another_file_system(golden):
             np.testing.assert_array_equal(found.reader.get(name), expected.get(name))
 
 
-# What cannot be read is one line.
+# Refusals are one line.
 
 
-def test_nothing_there_says_what_is_taken(tmp_path):
+def test_missing_checkpoint_message_lists_the_accepted_paths(tmp_path):
     assert refusal(load.find, f"{tmp_path}/x.ckpt") == (
         f"{tmp_path}/x.ckpt: no such checkpoint. Give a folder, or a path such as bert_model.ckpt, model.weights.h5 or "
         "model.safetensors.")
@@ -191,12 +191,12 @@ def test_missing_shard_of_two_is_one_line_that_names_it(tmp_path):
     assert "damaged or incomplete" in message and "bert_model.ckpt.data-00001-of-00002" in message
 
 
-def test_shard_of_another_count_is_one_line_that_names_what_is_missing(prefix):
+def test_shard_of_another_count_is_one_line_that_names_the_missing_file(prefix):
     os.rename(f"{prefix}.data-00000-of-00001", f"{prefix}.data-00000-of-00002")
     assert "bert_model.ckpt.data-00000-of-00001" in refusal(load.load_into, variables(), prefix)
 
 
-def test_pickled_pytorch_is_refused_and_the_way_to_safetensors_told(tmp_path):
+def test_pickled_pytorch_is_refused_with_the_way_to_safetensors(tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps({"a": 1}))
     for path in (str(tmp_path), str(tmp_path / "pytorch_model.bin")):
         message = refusal(load.find, path)
@@ -212,15 +212,15 @@ def test_missing_configuration_names_the_flag(prefix):
 # The files next to it.
 
 
-@pytest.mark.parametrize(("folder", "said"), [
+@pytest.mark.parametrize(("folder", "casing"), [
     ("cased_L-12_H-768_A-12", False), ("multi_cased_L-12_H-768_A-12", False), ("wwm_cased_L-24_H-1024_A-16", False),
     ("uncased_L-12_H-768_A-12", True), ("wwm_uncased_L-24_H-1024_A-16", True), ("chinese_L-12_H-768_A-12", None)])
-def test_casing_is_in_the_name_of_a_released_folder(tmp_path, folder, said):
+def test_casing_is_in_the_name_of_a_released_folder(tmp_path, folder, casing):
     google.write(f"{tmp_path}/{folder}/bert_model.ckpt", values())
     found = load.find(f"{tmp_path}/{folder}/bert_model.ckpt")
-    assert found.lower_case() is said
+    assert found.lower_case() is casing
     BertConfig(vocab_size=5).to_json_file(f"{tmp_path}/{folder}/bert_config.json")
-    assert found.lower_case() is said and found.config().do_lower_case is said
+    assert found.lower_case() is casing and found.config().do_lower_case is casing
 
 
 def test_configuration_has_the_last_word_on_casing(tmp_path):
@@ -229,7 +229,7 @@ def test_configuration_has_the_last_word_on_casing(tmp_path):
     assert load.find(f"{tmp_path}/uncased_L-1_H-2_A-1").config().do_lower_case is False
 
 
-def test_vocabulary_and_labels_beside_it_are_found(prefix, tmp_path):
+def test_vocabulary_and_labels_in_the_same_folder_are_found(prefix, tmp_path):
     assert (load.find(prefix).vocab_file, load.find(prefix).labels()) == (None, None)
     files.write_text(f"{tmp_path}/vocab.txt", "[PAD]\n")
     files.write_json(f"{tmp_path}/task.json", {"labels": ["no", "yes"]})
@@ -268,7 +268,7 @@ def test_slots_of_any_optimizer_are_counted(tmp_path, slots):
     assert lines[1:] == ["  unused: global_step", f"  unused: {len(slots)} optimizer slots"]
 
 
-def test_names_of_other_formats_that_nobody_knows_are_unused(golden, tmp_path):
+def test_unknown_names_of_other_formats_are_unused(golden, tmp_path):
     from safetensors.numpy import load_file, save_file
 
     convert.convert(str(golden / "model"), str(tmp_path), "huggingface")
@@ -291,7 +291,7 @@ def test_missing_part_of_the_encoder_is_an_error_unless_allowed(tmp_path):
     np.testing.assert_array_equal(model[WORDS], values()[WORDS])
 
 
-def test_missing_pooler_and_heads_are_no_error(tmp_path):
+def test_missing_pooler_and_heads_are_accepted(tmp_path):
     google.write(str(tmp_path / "x"), values(without=[POOLER, WORD_BIAS]))
     assert load.load_into(variables(), str(tmp_path / "x")).initial == (POOLER, WORD_BIAS)
 
@@ -321,7 +321,7 @@ def test_scalar_in_the_file_for_a_vector_is_another_shape(tmp_path):
     assert "has the shape [] in the checkpoint and [5] in the model." in message
 
 
-def test_extending_forgives_nothing_but_more_rows(prefix):
+def test_extending_permits_only_more_rows(prefix):
     options = LoadOptions(extend_positions="copy", extend_vocabulary=True)
     for here in ({QUERY: (3, 2)}, {WORDS: (4, 2)}, {POSITIONS: (4, 3)}):
         assert "has the shape" in refusal(load.load_into, variables(here), prefix, options)
@@ -341,7 +341,7 @@ def test_initialized_positions_keep_the_model_s_rows(prefix):
     np.testing.assert_array_equal(model[POSITIONS], np.concatenate([values()[POSITIONS], -np.ones((5, 2))]))
 
 
-def test_further_words_keep_the_model_s_rows_in_embeddings_and_bias(prefix):
+def test_additional_words_keep_the_model_s_rows_in_embeddings_and_bias(prefix):
     model = variables({WORDS: (7, 2), WORD_BIAS: (7,)})
     report = load.load_into(model, prefix, LoadOptions(extend_vocabulary=True))
     np.testing.assert_array_equal(model[WORDS], np.concatenate([values()[WORDS], -np.ones((2, 2))]))
@@ -349,8 +349,8 @@ def test_further_words_keep_the_model_s_rows_in_embeddings_and_bias(prefix):
     assert report.extended == (WORDS, WORD_BIAS)
 
 
-def test_extended_model_computes_as_before_on_what_the_checkpoint_knew(golden, golden_config, golden_features,
-                                                                       load_golden):
+def test_extended_model_computes_as_before_within_the_checkpoint_s_sizes(golden, golden_config, golden_features,
+                                                                         load_golden):
     longer = PretrainingModel(golden_config.replace(max_position_embeddings=100, vocab_size=1010))
     load.load_into(longer, str(golden / "model"), LoadOptions(extend_positions="initialize", extend_vocabulary=True))
     expected, found = load_golden()(golden_features), longer(golden_features)
@@ -384,7 +384,7 @@ def test_head_of_another_number_of_classes_names_both_shapes(tmp_path):
         f"{tmp_path}/x: {HEAD} has the shape [3, 2] in the checkpoint and [2, 2] in the model.")
 
 
-def test_checkpoint_of_another_model_says_what_it_holds(tmp_path):
+def test_checkpoint_of_another_model_is_refused_with_names_it_holds(tmp_path):
     google.write(str(tmp_path / "x"), {f"resnet/{n}": np.zeros(1) for n in range(9)})
     assert refusal(load.load_into, variables(), str(tmp_path / "x"), LoadOptions(allow_missing=True)) == (
         f"{tmp_path}/x: holds none of the model's variables (it holds resnet/0, resnet/1, resnet/2 …).")
