@@ -1,50 +1,52 @@
-"""Batches of sequences of like length: each padded to the least of a few fixed lengths that holds it.
+"""Batches of sequences of similar length, each padded to the shortest of a few fixed lengths that fits.
 
-Training sees the stream that the release reads, each example once an epoch in a shuffled order, cut into windows of
-some batches; inside a window batches are made of sequences of like length, and come in a shuffled order. The whole plan
-is an array made before training, so a run that goes on from a checkpoint goes on in the plan.
+Training reads the release's stream, each example once per epoch in a shuffled order, split into windows of a number of
+batches; inside a window each batch has sequences of similar length, and the batches are shuffled. The whole plan is an
+array made before training, so a resumed run continues at the same point of the plan.
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
 from foundation.errors import BertError
-from inputs.features import PADDING
+from inputs.features import PADDING, Features
 
-# Lengths a batch may have; XLA compiles one program for each.
+# Lengths of batches; XLA compiles one program for each.
 LENGTHS = (16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
-# Batches of a window: enough for rows of one length to meet, few enough for the order to stay that of the stream.
+# Batches of a window: enough to find rows of similar length, few enough to keep the order of the stream.
 WINDOW_BATCHES = 100
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Which rows make up which batch.
+    """The rows of each batch.
 
     Attributes:
-        rows: int32 [batches, batch size], row numbers, -1 where a batch is only completed.
-        lengths: int32 [batches], positions each batch is padded to.
+        rows: int32 [batches, batch size], row numbers, -1 for rows that only complete a batch.
+        lengths: int32 [batches], the length that each batch is padded to.
     """
 
     rows: np.ndarray
     lengths: np.ndarray
 
 
-def training_plan(row_lengths, batch_size, num_steps, seed, max_seq_length, static_shapes=False):
-    """Plans the batches of a training.
+def training_plan(row_lengths: np.ndarray, batch_size: int, num_steps: int, seed: int, max_seq_length: int,
+                  static_shapes: bool = False) -> Plan:
+    """Plans the batches of a training run.
 
     Args:
-        row_lengths: int [rows], positions of each row.
+        row_lengths: int [rows], the length of each row.
         batch_size: rows of a batch, over all devices.
         num_steps: batches.
-        seed: of every order.
-        max_seq_length: the longest row allowed.
-        static_shapes: pads every batch to max_seq_length, in the order of the stream.
+        seed: of the shuffled orders.
+        max_seq_length: maximum length of a row.
+        static_shapes: pad every batch to max_seq_length, in the order of the stream.
 
     Returns:
-        Plan of `num_steps` batches.
+        `num_steps` batches.
     """
     stream = _stream(len(row_lengths), batch_size * num_steps, seed)
     if static_shapes:
@@ -58,36 +60,39 @@ def training_plan(row_lengths, batch_size, num_steps, seed, max_seq_length, stat
     return Plan(rows, _rounded_up(row_lengths[rows].max(axis=1), max_seq_length))
 
 
-def prediction_plan(row_lengths, batch_size, max_seq_length, static_shapes=False):
-    """Plans one pass over all rows, the shortest first; the last batch may be completed.
+def prediction_plan(row_lengths: np.ndarray, batch_size: int, max_seq_length: int,
+                    static_shapes: bool = False) -> Plan:
+    """Plans one pass over all rows, the shortest first; the last batch may need to be completed.
 
-    Returns:
-        Plan.
+    Args:
+        row_lengths, batch_size, max_seq_length: as in `training_plan`.
+        static_shapes: pad every batch to max_seq_length, in the order of the rows.
     """
     order = np.arange(len(row_lengths)) if static_shapes else np.argsort(row_lengths, kind="stable")
     batches = -(-len(order) // batch_size)
-    rows = np.full(batches * batch_size, -1, np.int32)
-    rows[: len(order)] = order
-    rows = rows.reshape(batches, batch_size)
+    padded = np.full(batches * batch_size, -1, np.int32)
+    padded[: len(order)] = order
+    rows = padded.reshape(batches, batch_size)
     if static_shapes:
         return Plan(rows, np.full(batches, max_seq_length, np.int32))
     longest = np.where(rows < 0, 0, row_lengths[np.maximum(rows, 0)]).max(axis=1)
     return Plan(rows, _rounded_up(longest, max_seq_length))
 
 
-def batches(features, plan, first_batch=0, lengths_vary=None):
-    """Makes the batches of a plan, from one of them on.
+def batches(features: Features, plan: Plan, first_batch: int = 0,
+            lengths_vary: bool | None = None) -> Callable[[tf.distribute.InputContext], tf.data.Dataset]:
+    """Makes the batches of a plan.
 
     Args:
-        features: Features.
-        plan: Plan.
-        first_batch: batches that are left out at the beginning.
-        lengths_vary: whether the length is left open in the batches' type; None where the plan's lengths differ.
+        features: the rows.
+        plan: which of them form a batch.
+        first_batch: batches to skip at the beginning.
+        lengths_vary: leave the length of batches open in their type. None: only if the plan's lengths differ.
 
     Returns:
-        function from tf.distribute.InputContext to a tf.data.Dataset of one worker's per-replica batches: dicts of
-        int32 [rows, length] (or [rows, choices, length]) token columns and `input_mask`, the values of the rows, and
-        `is_real_example` int32 [rows], 0 where a row only completes its batch.
+        function from an input context to one worker's per-replica batches: dicts of int32 [rows, length] (or [rows,
+        choices, length]) token columns and `input_mask`, the values of the rows, and `is_real_example` int32 [rows], 0
+        where a row only completes its batch.
     """
     rows, lengths = plan.rows[first_batch:], plan.lengths[first_batch:]
     assemble = _Assembly(features)
@@ -95,15 +100,15 @@ def batches(features, plan, first_batch=0, lengths_vary=None):
         lengths_vary = len(set(plan.lengths.tolist())) > 1
     fixed = None if lengths_vary else int(plan.lengths[0])
 
-    def dataset(context):
+    def dataset(context: tf.distribute.InputContext) -> tf.data.Dataset:
         replicas = context.num_replicas_in_sync
         if rows.shape[1] % replicas:
-            raise BertError(f"The batch of {rows.shape[1]} does not divide by {replicas} replicas.")
-        # Every worker goes through the whole plan and assembles only its replicas' rows.
+            raise BertError(f"A batch of {rows.shape[1]} rows cannot be divided among {replicas} replicas.")
+        # Every worker reads the whole plan and assembles only the rows of its replicas.
         local = replicas // context.num_input_pipelines
-        parts = rows.reshape(len(rows), replicas, -1)
-        parts = parts[:, context.input_pipeline_id * local :][:, :local].reshape(len(rows) * local, -1)
-        slices = tf.data.Dataset.from_tensor_slices((parts, np.repeat(lengths, local)))
+        shares = rows.reshape(len(rows), replicas, -1)
+        own = shares[:, context.input_pipeline_id * local :][:, :local].reshape(len(rows) * local, -1)
+        slices = tf.data.Dataset.from_tensor_slices((own, np.repeat(lengths, local)))
         options = tf.data.Options()
         options.deterministic = True
         options.autotune.enabled = False
@@ -119,16 +124,16 @@ class _Assembly:
         features: Features.
     """
 
-    def __init__(self, features):
+    def __init__(self, features: Features) -> None:
         self.choices = features.sequences_per_row
-        # A row that only completes a batch reads behind the end; then something must be there.
+        # Padding reads the position after the end, so there must be one.
         self.tokens = {name: tf.constant(np.append(column, 0), tf.int32) for name, column in features.tokens.items()}
         self.row_splits = tf.constant(features.row_splits, tf.int64)
         self.values = {name: tf.constant(array) for name, array in features.values.items() if array.dtype.kind in "if"}
         self.end = int(features.row_splits[-1])
 
-    def __call__(self, rows, length, fixed):
-        """A batch: rows int32 [rows], -1 for none; length int32 scalar, `fixed` where it is always the same."""
+    def __call__(self, rows: tf.Tensor, length: tf.Tensor, fixed: int | None) -> dict[str, tf.Tensor]:
+        """A batch of rows int32 [rows], -1 for none; length int32 scalar, `fixed` if it is always the same."""
         real = rows >= 0
         rows = tf.maximum(rows, 0)
         sequences = tf.reshape(rows[:, None] * self.choices + tf.range(self.choices), [-1])
@@ -148,14 +153,14 @@ class _Assembly:
         return batch | {name: tf.gather(array, rows) for name, array in self.values.items()}
 
 
-def _stream(num_rows, size, seed):
-    """Row numbers int32 [size]: shuffled epochs one after the other."""
+def _stream(num_rows: int, size: int, seed: int) -> np.ndarray:
+    """Row numbers int32 [size]: shuffled epochs one after another."""
     epochs = -(-size // num_rows)
     orders = [np.random.default_rng([seed, 0, epoch]).permutation(num_rows) for epoch in range(epochs)]
     return np.concatenate(orders)[:size].astype(np.int32)
 
 
-def _rounded_up(lengths, max_seq_length):
-    """Each length's least of the fixed ones that is enough."""
+def _rounded_up(lengths: np.ndarray, max_seq_length: int) -> np.ndarray:
+    """The shortest of the fixed lengths that fits each length."""
     allowed = np.array([*(each for each in LENGTHS if each < max_seq_length), max_seq_length], np.int32)
     return allowed[np.searchsorted(allowed, lengths)]

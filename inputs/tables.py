@@ -170,7 +170,7 @@ def read(path: str, layout: Layout = Layout()) -> Table:
         BertError: no such file; not UTF-8; no rows; a wrong number of columns, a quoted field without an end, or bad
             JSON, each with its line.
     """
-    file_format = layout.file_format
+    file_format: str | None = layout.file_format
     if file_format == "auto":
         file_format = _FORMATS.get(os.path.splitext(path)[1].lower())
     if file_format is None:

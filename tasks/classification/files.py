@@ -5,7 +5,7 @@ import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from foundation.errors import BertError
 from foundation.settings import DATA, setting
@@ -106,20 +106,24 @@ class ClassificationFiles:
 
     def read(self, split: str) -> list[Example]:
         """Examples of a split. Raises BertError naming file, line and column of a mistake."""
-        table, columns, labelled = self._table(split)
+        table, columns = self._table(split)
+        labelled = _kind(split) != "test"
+        text_a = _existing(table, "text_a_column", columns.text_a)
+        text_b = _existing(table, "text_b_column", columns.text_b) if columns.text_b else None
+        label_column = _existing(table, "label_column", columns.label) if labelled else ""
         rows: Sequence[int] = range(len(table))
         if columns.language is not None:
             rows = self._rows_of_language(table, columns.language)
         texts = table.cells if self.data_set.skip_broken else table.texts
-        first = texts(columns.text_a)
-        second = texts(columns.text_b) if columns.text_b else [None] * len(table)
+        first = texts(text_a)
+        second: Sequence[str | None] = texts(text_b) if text_b else [None] * len(table)
         if not labelled:
             return [Example(first[row], second[row], None) for row in rows]
-        cells = table.cells(columns.label)
+        cells = table.cells(label_column)
         if self.data_set.skip_broken:
             rows = _whole_rows(table, first, second, cells)
         label = self._score if self.is_regression else self._label_id
-        return [Example(first[row], second[row], label(table, row, columns.label, cells[row])) for row in rows]
+        return [Example(first[row], second[row], label(table, row, label_column, cells[row])) for row in rows]
 
     def _splits(self, known: Mapping[str, str], kind: str, given: str | None) -> tuple[str, ...]:
         """The splits of a kind: the first, and of the rest those whose file exists."""
@@ -142,30 +146,21 @@ class ClassificationFiles:
     def _columns(self, kind: str) -> glue.Columns:
         """Columns of a file: as the flags say, else as the data set has them."""
         columns = getattr(self.data_set, f"{kind}_columns", None) or self.data_set.columns
-        given = {"text_a": self.settings.text_a_column, "text_b": self.settings.text_b_column,
-                "label": self.settings.label_column, "header": self.settings.header}
+        settings = self.settings
+        given: dict[str, Any] = {"text_a": settings.text_a_column, "text_b": settings.text_b_column,
+                                 "label": settings.label_column, "header": settings.header}
         return columns._replace(**{name: value for name, value in given.items() if value is not None})
 
-    def _table(self, split: str) -> tuple[Table, glue.Columns, bool]:
-        """A split's table, its columns, and whether its labels are read."""
-        kind, path = _kind(split), self.path(split)
-        columns, labelled = self._columns(kind), kind != "test"
-        table = tables.read(path, tables.Layout(
-            self.settings.file_format, columns.header, self.settings.quoting, self.data_set.skip_broken and labelled))
-        if not labelled:
+    def _table(self, split: str) -> tuple[Table, glue.Columns]:
+        """A split's table and its columns."""
+        kind = _kind(split)
+        columns = self._columns(kind)
+        skip_broken = self.data_set.skip_broken and kind != "test"
+        table = tables.read(self.path(split), tables.Layout(
+            self.settings.file_format, columns.header, self.settings.quoting, skip_broken))
+        if kind == "test":
             self._look_for_labels(table, columns)
-        needed = {"text_a_column": columns.text_a}
-        if columns.text_b:
-            needed["text_b_column"] = columns.text_b
-        if labelled:
-            needed["label_column"] = columns.label
-        for flag, column in needed.items():
-            if not column:
-                raise BertError(f"{path}: no --{flag} given. The file has {table.columns()}.")
-            if not table.has(column):
-                raise BertError(f"{path}, line 1: no column {column!r}. It has {table.columns()}. "
-                                f"Pass --{flag}.")
-        return table, columns, labelled
+        return table, columns
 
     def _look_for_labels(self, table: Table, columns: glue.Columns) -> None:
         """Reports that the labels of a test set are not read. Raises BertError where they displace its columns."""
@@ -175,7 +170,7 @@ class ClassificationFiles:
                   "pass the file as --dev_file with --do_eval.", flush=True)
         missing = [column for column in texts if not table.has(column)]
         training = self._columns("train")
-        if missing and columns != training and table.has(training.text_a) and training.label:
+        if missing and columns != training and training.text_a and table.has(training.text_a) and training.label:
             raise BertError(f"{table.path}, line 1: no column {missing[0]!r}. The file seems to be laid out like the "
                             "training set, with labels; a test set has none. To score it, pass it as --dev_file.")
         if missing and columns.label and not columns.header:
@@ -197,11 +192,12 @@ class ClassificationFiles:
         if not self.settings.train_file:
             raise BertError("The labels are unknown. Pass them as --labels=no,yes, or pass the --train_file that has "
                             "them.")
-        table, columns, _ = self._table("train")
-        cells = [cell.strip() for cell in table.cells(columns.label)]
-        found = _checked_labels(sorted(set(cells) - {""}), f"{table.place(0, columns.label)} and below")
+        table, columns = self._table("train")
+        column = _existing(table, "label_column", columns.label)
+        cells = [cell.strip() for cell in table.cells(column)]
+        found = _checked_labels(sorted(set(cells) - {""}), f"{table.place(0, column)} and below")
         if len(found) > max(_MOST_FOUND_LABELS, len(cells) // 2):
-            raise BertError(f"{table.place(0, columns.label)}: {len(found):,} different labels in {len(cells):,} rows. "
+            raise BertError(f"{table.place(0, column)}: {len(found):,} different labels in {len(cells):,} rows. "
                             "Is it the label column? For numbers pass --regression; otherwise list the --labels.")
         print(f"Labels found in {table.path}: {', '.join(found)}.", flush=True)
         return found
@@ -242,6 +238,15 @@ def canonical_name(name: str | None) -> str:
     return found
 
 
+def _existing(table: Table, flag: str, column: Column | None) -> Column:
+    """The column. Raises BertError where none is given or the table lacks it, naming its flag."""
+    if not column:
+        raise BertError(f"{table.path}: no --{flag} given. The file has {table.columns()}.")
+    if not table.has(column):
+        raise BertError(f"{table.path}, line 1: no column {column!r}. It has {table.columns()}. Pass --{flag}.")
+    return column
+
+
 def _whole_rows(table: Table, *columns: Sequence[str | None]) -> list[int]:
     """Rows that have a text in each column; reports how many lines of the file do not."""
     rows = [row for row, texts in enumerate(zip(*columns)) if all(text is None or text.strip() for text in texts)]
@@ -262,7 +267,7 @@ def _custom(settings: ClassificationSettings) -> glue.DataSet:
     if settings.regression:
         if settings.labels:
             raise BertError("--regression predicts a number and takes no --labels. Leave one of the two out.")
-        metrics = ("spearman", "pearson")
+        metrics: tuple[str, ...] = ("spearman", "pearson")
     else:
         metrics = ("accuracy", "macro_f1", "matthews")
     return glue.DataSet("", glue.Columns(), None if settings.regression else (), metrics,

@@ -11,13 +11,13 @@ _Tags = Sequence[Sequence[str]]  # of each sentence
 
 
 class EntityScore(NamedTuple):
-    """Scores of one type of entity in percent, and how many of them the data has."""
+    """Scores of one type of entity in percent, and how many entities of it the data has."""
 
     entity: str
     precision: float
     recall: float
     f1: float
-    count: int
+    support: int
 
 
 def score(gold: _Tags, predicted: _Tags) -> dict[str, float]:
@@ -49,8 +49,8 @@ def entity_scores(gold: _Tags, predicted: _Tags) -> list[EntityScore]:
         return [EntityScore("all", 0.0, 0.0, 0.0, 0)]
     each = sequence_labeling.precision_recall_fscore_support(gold, predicted, average=None, zero_division=0)
     overall = sequence_labeling.precision_recall_fscore_support(gold, predicted, average="micro", zero_division=0)
-    return [EntityScore(name, *(float(value) * 100 for value in scores), int(count))
-            for name, *scores, count in [("all", *overall), *zip(types, *each)]]
+    return [EntityScore(name, float(precision) * 100, float(recall) * 100, float(f1) * 100, int(support))
+            for name, precision, recall, f1, support in [("all", *overall), *zip(types, *each)]]
 
 
 def loss(labels: np.ndarray, logits: np.ndarray) -> float:

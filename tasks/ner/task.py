@@ -87,8 +87,8 @@ class NerTask:
         if examples[0].tags is None:
             return [path]
         gold = [list(sentence.tags) for sentence in examples]
-        table = ["\t".join(scores.EntityScore._fields)]
-        table += [f"{each.entity}\t{each.precision:.2f}\t{each.recall:.2f}\t{each.f1:.2f}\t{each.count}"
+        table = ["entity\tprecision\trecall\tf1\tcount"]
+        table += [f"{each.entity}\t{each.precision:.2f}\t{each.recall:.2f}\t{each.f1:.2f}\t{each.support}"
                   for each in scores.entity_scores(gold, tags)]
         table_path = os.path.join(folder, "entities.tsv")
         files.write_text(table_path, "".join(f"{line}\n" for line in table))

@@ -83,7 +83,8 @@ def _answers(question: Question, rows: range, features: Features, outputs: _Outp
     spans, null = _spans(rows, features, outputs, settings)
     nbest: list[_Entry] = []
     seen = set()
-    for row, start, end, start_logit, end_logit in zip(*(column.tolist() for column in spans)):
+    columns: list[list[Any]] = [column.tolist() for column in spans]
+    for row, start, end, start_logit, end_logit in zip(*columns):
         if len(nbest) == settings.n_best_size:
             break
         text = writer.text(question, row, start, end) if start else ""
@@ -92,22 +93,22 @@ def _answers(question: Question, rows: range, features: Features, outputs: _Outp
             nbest.append((text, start_logit, end_logit))
     if not settings.version_2_with_negative:
         return Answers(nbest or [("empty", 0.0, 0.0)], None)  # the release's word
-    null_score, *null_logits = null
+    null_score, null_start, null_end = null
     if "" not in seen:
-        nbest.append(("", *null_logits))
+        nbest.append(("", null_start, null_end))
     best = next((entry for entry in nbest if entry[0]), None)
     return Answers(nbest, null_score - best[1] - best[2] if best else float(NO_SCORE))
 
 
 def _spans(rows: range, features: Features, outputs: _Outputs,
-           settings: SquadSettings) -> tuple[tuple[np.ndarray, ...], tuple[float, ...]]:
+           settings: SquadSettings) -> tuple[tuple[np.ndarray, ...], tuple[float, float, float]]:
     """Possible spans of a question, best first, and the lowest null score with its logits.
 
     Returns:
         five arrays: row of the features, first and last position in it (0 for no answer), their logits;
         (null score, start logit, end logit).
     """
-    null: tuple[float, ...] = (NO_SCORE, 0, 0)
+    null = (float(NO_SCORE), 0.0, 0.0)
     spans, logits = [np.zeros((3, 0), np.int64)], [np.zeros((2, 0))]
     null_row = rows.start
     for row in rows:
@@ -115,7 +116,7 @@ def _spans(rows: range, features: Features, outputs: _Outputs,
         start_logits, end_logits = (np.asarray(outputs[name][row], np.float64)
                                     for name in ("start_logits", "end_logits"))
         if start_logits[0] + end_logits[0] < null[0]:
-            null = (start_logits[0] + end_logits[0], start_logits[0], end_logits[0])
+            null = (float(start_logits[0] + end_logits[0]), float(start_logits[0]), float(end_logits[0]))
             null_row = row
         starts, ends = _best(start_logits, settings.n_best_size), _best(end_logits, settings.n_best_size)
         in_context = features.tokens["token_ends"][begin : begin + length] > 0
@@ -132,7 +133,7 @@ def _spans(rows: range, features: Features, outputs: _Outputs,
         logits.append(np.array(null[1:], np.float64)[:, None])
     places, scores = np.concatenate(spans, axis=1), np.concatenate(logits, axis=1)
     order = np.argsort(-(scores[0] + scores[1]), kind="stable")
-    return (*places[:, order], *scores[:, order]), tuple(map(float, null))
+    return (*places[:, order], *scores[:, order]), null
 
 
 def _best(logits: np.ndarray, count: int) -> np.ndarray:

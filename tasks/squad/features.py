@@ -88,7 +88,7 @@ def _encode(questions: Sequence[Question], first: int, tokenizer: "Tokenizer", s
 
     tokens = {"input_ids": ids, "segment_ids": segments}
     values = {"example_index": (first + windows.question).astype(np.int32),
-              "doc_span_index": windows.index.astype(np.int32)}
+              "doc_span_index": windows.number.astype(np.int32)}
     if training:
         begins, ends = _answer_pieces(questions, paragraph, contexts, pieces, tokenizer)
         values |= _positions(windows, window_at - splits[:-1], begins, ends)
@@ -107,13 +107,13 @@ class _Windows(NamedTuple):
 
     Fields:
         question: which of the chunk's questions.
-        index: which of the question's windows.
+        number: which of the question's windows.
         start, length: the pieces of the context that it holds.
         stride: pieces from one window of the question to the next.
     """
 
     question: np.ndarray
-    index: np.ndarray
+    number: np.ndarray
     start: np.ndarray
     length: np.ndarray
     stride: np.ndarray
@@ -142,13 +142,13 @@ def _is_max_context(windows: _Windows) -> np.ndarray:
     place = runs(windows.start, windows.length)
     bonus = 0.01 * windows.length
     end = windows.start + windows.length - 1
-    counts = np.bincount(windows.question)[windows.question] if len(row) else windows.index
+    counts = np.bincount(windows.question)[windows.question] if len(row) else windows.number
     own = np.minimum(place - windows.start[row], end[row] - place) + bonus[row]
     is_max = np.ones(len(row), bool)
     # A window overlaps only a few before and after it: a short loop over them, with arrays over all pieces.
     for step in range(1, int(((windows.length - 1) // windows.stride).max(initial=0)) + 1):
         for sign in (-1, 1):
-            number = windows.index + sign * step
+            number = windows.number + sign * step
             exists = (number >= 0) & (number < counts)
             other = np.where(exists, np.arange(len(number)) + sign * step, 0)[row]
             holds = exists[row] & (place >= windows.start[other]) & (place <= end[other])
@@ -172,7 +172,7 @@ def _answer_pieces(questions: Sequence[Question], paragraph: np.ndarray, context
     word_of_piece = word[np.repeat(context_at[:-1], counts) + pieces.starts]
 
     answered = np.array([not question.is_impossible for question in questions], bool)
-    answers = [question.answers[0] for question in questions if not question.is_impossible]
+    answers = [_answer(question) for question in questions if not question.is_impossible]
     first = context_at[paragraph[answered]] + np.array([start for _, start in answers], np.int64)
     last = first + np.array([len(text) - 1 for text, _ in answers], np.int64)
     begins = np.searchsorted(word_of_piece, word[first], "left")
@@ -187,6 +187,12 @@ def _answer_pieces(questions: Sequence[Question], paragraph: np.ndarray, context
     spans = np.full((2, len(questions)), -1, np.int64)
     spans[:, answered] = begins - base, ends - base
     return spans
+
+
+def _answer(question: Question) -> tuple[str, int]:
+    """The text and the first character of the answer to train on; `tasks.squad.files.trainable` has checked both."""
+    assert question.answers and question.answers[0][1] is not None
+    return question.answers[0][0], question.answers[0][1]
 
 
 def _find(sought: np.ndarray, ids: np.ndarray) -> int:

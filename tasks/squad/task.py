@@ -112,5 +112,5 @@ class SquadTask:
         right = [[text for text, _ in question.answers] for question in predicted.examples]
         if not self.settings.version_2_with_negative:
             return scores.score([each.text(0.0) for each in found], right)
-        return scores.score_with_negatives([each.best for each in found], [each.null_odds for each in found], right,
-                                           threshold)
+        null_odds = [each.null_odds for each in found if each.null_odds is not None]
+        return scores.score_with_negatives([each.best for each in found], null_odds, right, threshold)

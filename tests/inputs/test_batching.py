@@ -1,4 +1,4 @@
-"""Batches hold every row as often as they should, padded to a fixed length, and can start anywhere."""
+"""Batches hold every row as often as they should, padded to a fixed length, and can start at any step."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_prediction_sees_each_row_once(lengths, batch_size, static):
     assert (plan.rows < 0).sum() < batch_size
 
 
-def test_batches_are_of_like_lengths_and_their_order_is_not():
+def test_batches_have_similar_lengths_in_a_shuffled_order():
     lengths = np.random.default_rng(0).integers(3, 128, 3200)
     plan = batching.training_plan(lengths, 32, 100, 0, 128)
     assert plan.lengths.sum() * 32 < 1.15 * lengths.sum()
@@ -64,7 +64,7 @@ def test_other_seed_gives_another_order_and_the_same_seed_the_same():
     assert not (one.rows == other.rows).all()
 
 
-def test_longest_length_is_the_one_that_is_allowed():
+def test_longest_length_is_the_maximum_of_a_row():
     plan = batching.training_plan(np.array([33, 34]), 1, 2, 0, 40)
     assert list(plan.lengths) == [40, 40]
 
@@ -88,7 +88,7 @@ def test_choices_of_a_row_stay_together():
     np.testing.assert_array_equal(batch["input_ids"][:, :, 0], [[201, 301], [1, 101]])
 
 
-def test_run_that_goes_on_sees_the_batches_that_are_left():
+def test_resumed_run_sees_the_remaining_batches():
     features = features_of(np.random.default_rng(0).integers(3, 60, 40))
     plan = batching.training_plan(features.lengths, 4, 12, 3, 64)
     whole, rest = batches_of(features, plan), batches_of(features, plan, first_batch=5)
@@ -109,7 +109,7 @@ def test_workers_and_replicas_share_out_the_same_batches(static):
 
 def test_batch_that_does_not_divide_is_refused():
     features = features_of([3, 4, 5])
-    with pytest.raises(BertError, match="batch of 3 does not divide by 2 replicas"):
+    with pytest.raises(BertError, match="batch of 3 rows cannot be divided among 2 replicas"):
         batches_of(features, batching.prediction_plan(features.lengths, 3, 64), replicas=2)
 
 

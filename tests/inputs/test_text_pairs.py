@@ -1,4 +1,4 @@
-"""Sentences and pairs as token columns: the recorded ones, and the release's way of cutting."""
+"""Texts and pairs as token columns: the recorded ones, and the release's way of cutting."""
 
 import json
 
@@ -40,7 +40,7 @@ def test_rows_are_the_recorded_ones(recorded, tokenizer):
             assert tokens[name][start:end].tolist() == row[name][: end - start]
 
 
-def test_single_sentences_need_no_second_list(recorded, tokenizer):
+def test_single_texts_need_no_second_list(recorded, tokenizer):
     rows = [row for row in recorded["rows"] if not row["text_b"]]
     tokens, row_splits = text_pairs.pair_features(tokenizer, [row["text_a"] for row in rows], None, 64)
     lengths = [sum(row["input_mask"]) for row in rows]
@@ -77,7 +77,7 @@ def test_no_rows(letters):
 
 
 @pytest.mark.parametrize("num_workers", [1, 2])
-def test_pieces_of_work_and_workers_change_nothing(letters, num_workers):
+def test_chunks_and_workers_change_nothing(letters, num_workers):
     first = ["a " * (n % 7) for n in range(60)]
     second = ["b " * (n % 5) for n in range(60)]
     expected, expected_splits = text_pairs.pair_features(letters, first, second, 8)
