@@ -1,26 +1,54 @@
-"""The frame of a script: a mistake is one line on stderr and exit code 1, without a traceback."""
+"""The frame of a script: a mistake is one line on stderr and exit code 1; help and mistakes need no TensorFlow."""
 
 import subprocess
 import sys
 
+PROGRAM = """
+import dataclasses
+from foundation import command
+from foundation.errors import BertError
+from foundation.settings import OTHER, Settings, setting
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Some(Settings):
+    size: int = setting(1, group=OTHER, help="A size.")
+
+def main(settings):
+    {body}
+
+command.run_with(main, Some, "Does something.")
+import sys
+assert "tensorflow" not in sys.modules or "import tensorflow" in {body!r}
+"""
+
 
 def run(body, *arguments):
-    program = f"from foundation import command\nfrom foundation.errors import BertError\n{body}\ncommand.run(main)"
-    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", PROGRAM.format(body=body), *arguments], capture_output=True, text=True)
 
 
 def test_mistake_is_one_line_and_exit_code_one():
-    done = run("def main(_):\n    raise BertError('a.txt: wrong.')")
-    assert done.returncode == 1
-    assert done.stderr == "error: a.txt: wrong.\n"
+    done = run("raise BertError('a.txt: wrong.')")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "error: a.txt: wrong.\n")
 
 
-def test_argument_that_is_no_flag_is_named():
-    done = run("def main(_):\n    print('ran')", "do_train")
+def test_wrong_flag_is_named():
+    done = run("print('ran')", "--sise=3")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: 'do_train' is not a flag. Flags are written --name=value; see --help.\n"
+    assert done.stderr == "error: --sise: no such flag. Did you mean --size? See --help.\n"
 
 
-def test_success_prints_nothing_of_tensorflow():
-    done = run("def main(_):\n    print('ran')")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")
+def test_help_is_printed_and_nothing_runs():
+    done = run("print('ran')", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Does something.\n") and "--size" in done.stdout and "ran" not in done.stdout
+
+
+def test_settings_reach_main_and_tensorflow_is_imported_quietly_when_it_is_needed():
+    done = run("import tensorflow; print(settings.size, bool(tensorflow.config.list_physical_devices('GPU')))",
+               "--size=3")
+    assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "3", "")
+
+
+def test_interrupt_is_one_line():
+    done = run("raise KeyboardInterrupt")
+    assert (done.returncode, done.stderr) == (130, "Interrupted.\n")

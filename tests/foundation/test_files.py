@@ -24,7 +24,7 @@ def test_pattern_without_a_match_is_named_with_its_flag(tmp_path, pattern):
 
 
 def test_no_pattern_at_all_is_said():
-    with pytest.raises(BertError, match=r"No file is named \(--input_file\)"):
+    with pytest.raises(BertError, match=r"No file given \(--input_file\)"):
         files.match(" , ", "input_file")
 
 
@@ -60,7 +60,7 @@ def test_file_appears_whole_or_not_at_all(tmp_path):
                                      tf.errors.ResourceExhaustedError(None, None, "x; No space left on device"),
                                      tf.errors.OutOfRangeError(None, None, "x; File too large")])
 def test_full_disk_is_one_plain_line_and_leaves_nothing(tmp_path, failure):
-    with pytest.raises(BertError, match=r"a.txt: no room left on the disk"), files.atomic(str(tmp_path / "a.txt")):
+    with pytest.raises(BertError, match=r"a.txt: no space left on the disk"), files.atomic(str(tmp_path / "a.txt")):
         raise failure
     assert not list(tmp_path.iterdir())
 
@@ -69,6 +69,26 @@ def test_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(BertError, match="cannot be written"):
         files.write_text(str(tmp_path / "file/a.txt"), "x")
+
+
+@pytest.mark.parametrize("remote", [False, True], ids=["local", "remote"])
+def test_files_and_folders_are_handled_alike_on_every_file_system(tmp_path, remote):
+    root = "ram://handled" if remote else str(tmp_path / "handled")
+    files.make_folder(f"{root}/inner")
+    files.write_text(f"{root}/a.txt", "abc")
+    files.copy(f"{root}/a.txt", f"{root}/inner/b.txt")
+    files.rename(f"{root}/inner/b.txt", f"{root}/inner/c.txt")
+    with files.open_file(f"{root}/inner/c.txt", "a") as file:
+        file.write("é\n")
+    assert files.read_text(f"{root}/inner/c.txt") == "abcé\n"
+    assert (files.size(f"{root}/a.txt"), files.modified(f"{root}/a.txt") > 0) == (3, True)
+    assert files.names_in(root) == ["a.txt", "inner"] and files.glob(f"{root}/*.txt") == [f"{root}/a.txt"]
+    assert files.is_folder(f"{root}/inner") and not files.is_folder(f"{root}/a.txt")
+    files.remove(f"{root}/a.txt")
+    files.remove_folder(f"{root}/inner")
+    assert not files.exists(f"{root}/a.txt") and not files.exists(f"{root}/inner/c.txt")
+    with pytest.raises(BertError, match="a.txt: no such file"):
+        files.read_bytes(f"{root}/a.txt")
 
 
 def test_everything_works_on_another_file_system():
