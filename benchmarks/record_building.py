@@ -65,21 +65,20 @@ def _first_lines(path, folder):
 def _measure_speed(input_file, folder, setting):
     """Instances, bytes of text and CPU-seconds of one job in this process."""
     from data_prep import pretraining_job
-    from data_prep.settings import CorpusSettings, InstanceSettings
+    from data_prep.settings import CorpusSettings, InstanceSettings, RecordSettings
     from data_prep.workers import Workers
 
     length, predictions, dupe = setting
-    settings = InstanceSettings(max_seq_length=length, max_predictions_per_seq=predictions, dupe_factor=dupe)
+    settings = RecordSettings(
+        input_file=input_file,
+        output_file=os.path.join(folder, "speed.tfrecord"),
+        corpus=CorpusSettings(vocab_file=FLAGS.vocab_file),
+        instances=InstanceSettings(max_seq_length=length, max_predictions_per_seq=predictions, dupe_factor=dupe),
+        overwrite=True,
+    )
     begin = time.process_time()
     with Workers(1) as workers:
-        made = pretraining_job.run(
-            input_file,
-            os.path.join(folder, "speed.tfrecord"),
-            CorpusSettings(FLAGS.vocab_file),
-            settings,
-            workers,
-            overwrite=True,
-        )
+        made = pretraining_job.run(settings, workers)
     return made["counts"]["instances"], made["counts"]["corpus_bytes"], time.process_time() - begin
 
 

@@ -16,6 +16,7 @@ from absl import flags
 
 from data_prep import build_vocab, split_sentences, wordpiece_learner
 from data_prep.sentence_rules import split
+from data_prep.settings import SentenceSettings, VocabularySettings
 from data_prep.text_blocks import TextReader
 from foundation import command, files
 
@@ -50,10 +51,16 @@ def main(_):
         measure("sentence rules", lambda: _count_sentences(lines))
         done = measure(
             "split_sentences",
-            lambda: split_sentences.run(paths, documents, input_format=FLAGS.input_format, on_bad_utf8="skip"),
+            lambda: split_sentences.run(SentenceSettings(
+                input_file=paths, output_file=documents, input_format=FLAGS.input_format, on_bad_utf8="skip",
+                num_workers=1)),
         )
-        counts = measure("build_vocab: counting", lambda: build_vocab.count_words(TextReader(), [documents]))
-        learned = measure("build_vocab: learning", lambda: wordpiece_learner.learn(counts, FLAGS.vocab_size - 5))
+        settings = VocabularySettings(input_file=documents, output_file=os.devnull, vocab_size=FLAGS.vocab_size)
+        counts = measure("build_vocab: counting", lambda: build_vocab.count_words(
+            TextReader(settings.on_bad_utf8), [documents], settings.do_lower_case, num_workers=1))
+        learned = measure("build_vocab: learning", lambda: wordpiece_learner.learn(
+            counts, settings.vocab_size - 5, min_frequency=settings.min_frequency,
+            character_coverage=settings.character_coverage))
     print(
         f"{done.documents:,} documents, {done.sentences:,} sentences, {sum(counts.values()):,} words, "
         f"{len(counts):,} distinct; {5 + len(learned.characters) + len(learned.pieces):,} pieces, "

@@ -5,6 +5,7 @@ English in its documentation strings, comments and help topics. The sources are 
 """
 
 import ast
+import glob
 import importlib.util
 import os
 import re
@@ -13,6 +14,7 @@ import warnings
 
 from data_prep import split_sentences
 from data_prep.sentence_rules import split
+from data_prep.settings import SentenceSettings
 from data_prep.split_sentences import Statistics
 from demo.prose import paragraphs
 from foundation import files
@@ -84,7 +86,9 @@ def from_folder(folder, output_file, num_workers=1):
     )
     if not found:
         raise BertError(f"{folder}: holds no .txt files. CORPUS names a folder of text.")
-    return split_sentences.run(found, output_file, input_format="auto", on_bad_utf8="skip", num_workers=num_workers)
+    return split_sentences.run(SentenceSettings(
+        input_file=[glob.escape(path) for path in found], output_file=output_file, input_format="auto",
+        on_bad_utf8="skip", num_workers=num_workers))
 
 
 def _documents(library, folders):

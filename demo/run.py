@@ -13,7 +13,7 @@ import numpy as np
 from absl import flags
 
 from data_prep import build_vocab, pretraining_job
-from data_prep.settings import CorpusSettings, InstanceSettings
+from data_prep.settings import CorpusSettings, InstanceSettings, RecordSettings, VocabularySettings
 from data_prep.workers import Workers
 from demo import corpus, word_order
 from demo.fill_in import BlankFiller
@@ -44,15 +44,17 @@ def main(_):
     train_text, held_out_text, held_out = make_corpus(folder, values.corpus)
     vocab_file = f"{folder}/vocab.txt"
     say("2. Vocabulary")
-    print(build_vocab.run([train_text], vocab_file, vocab_size=values.vocab_size,
-                          num_workers=default_num_workers()).summary())
+    print(build_vocab.run(VocabularySettings(
+        input_file=[train_text], output_file=vocab_file, vocab_size=values.vocab_size)).summary())
     say("3. TFRecords")
     with Workers(default_num_workers()) as workers:
         for text, name, dupe_factor in ((train_text, "train", 10), (held_out_text, "held_out", 1)):
-            manifest = pretraining_job.run(
-                text, f"{folder}/{name}.tfrecord", CorpusSettings(vocab_file=vocab_file),
-                InstanceSettings(max_seq_length=_SEQ, max_predictions_per_seq=_PREDICTIONS, dupe_factor=dupe_factor),
-                workers, overwrite=True)
+            settings = RecordSettings(
+                input_file=[text], output_file=f"{folder}/{name}.tfrecord", overwrite=True,
+                corpus=CorpusSettings(vocab_file=vocab_file),
+                instances=InstanceSettings(
+                    max_seq_length=_SEQ, max_predictions_per_seq=_PREDICTIONS, dupe_factor=dupe_factor))
+            manifest = pretraining_job.run(settings, workers)
             print(pretraining_job.summary(manifest))
     say("4. Pre-training, then evaluation on the documents held out")
     report = pretrain(folder, vocab_file, values.num_train_steps)
