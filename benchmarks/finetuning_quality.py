@@ -25,6 +25,7 @@ from foundation import command, files
 from tasks.classification.files import ClassificationSettings
 from tasks.classification.task import ClassificationTask
 from tasks.ner.task import NerSettings, NerTask
+from tasks.task import Predicted
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import Vocabulary
 
@@ -56,7 +57,7 @@ class Comparison:
 
     @property
     def num_labels(self):
-        return len(self.task.labels)
+        return len(self.task.data.labels)
 
 
 def comparisons():
@@ -103,17 +104,16 @@ def peer(comparison, seed, folder):
             "schedule": FLAGS.peer_schedule}
     times = timed([FLAGS.peer_python, "-m", "benchmarks.finetuning_peer", json.dumps(told)])
     task, logits = comparison.task, np.load(output)
-    examples = task.read("dev")
     features = comparison.dev_features
     if "logits" in task.token_outputs:
         logits = np.split(logits, features.row_splits[1:-1])
-    return float(task.score("dev", examples, features, {"logits": logits})[comparison.metric]), *times
+    metrics = task.score("dev", Predicted(task.read("dev"), features, {"logits": logits}, None))
+    return float(metrics[comparison.metric]), *times
 
 
 def make_features(comparison, tokenizer, folder):
     """Writes train.npz and dev.npz, with labels, for the peer."""
     task = comparison.task
-    task.tokenizer = tokenizer
     files.make_folder(os.path.join(folder, comparison.family))
     for split in ("train", "dev"):
         features = task.features(task.read(split), tokenizer, True)
