@@ -40,7 +40,8 @@ class RowPredictor:
         plan = batching.prediction_plan(features.lengths, batch_size, self.task.max_seq_length, self.static_shapes)
         batches = batching.batches(features, plan, lengths_vary=not self.static_shapes)
         dataset = self.placement.strategy.distribute_datasets_from_function(batches)
-        lengths, found = features.lengths, {}
+        lengths = features.lengths
+        found: dict[str, list[Any]] = {}
         with tqdm(total=len(features), desc=description, unit="row", leave=False, disable=None,
                   mininterval=1.0) as bar:
             for rows, outputs in zip(plan.rows, self.step.run(dataset, len(plan.rows))):

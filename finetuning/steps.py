@@ -54,7 +54,7 @@ class Run:
     splits: Splits
     config: BertConfig
     static_shapes: bool
-    setup: Setup
+    setup: Setup[TaskObjective]
     evaluator: Evaluator
     reporter: Reporter
     best: BestModel

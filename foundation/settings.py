@@ -111,6 +111,7 @@ def fields_of(kind: "type[Settings]", **defaults: Any) -> Iterator[Field]:
                         field.metadata[_KEY])
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
     """Base of settings classes: refuses values outside of what their fields allow.
 
@@ -119,7 +120,7 @@ class Settings:
     """
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+        for field in dataclasses.fields(self):
             if _KEY in field.metadata:
                 value = getattr(self, field.name)
                 problem = _problem(field.metadata[_KEY], value)

@@ -44,7 +44,7 @@ class Run:
     vocab_file: str | None
     train_source: RecordSource
     eval_source: RecordSource
-    setup: Setup
+    setup: Setup[PretrainingObjective]
     training: Training
     reporter: Reporter
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import keras
 
@@ -19,9 +19,11 @@ from training.schedule import WarmupLinearDecay
 from training.settings import HardwareSettings, LoopSettings, OptimizationSettings
 from training.step import Objective, TrainStep
 
+AnyObjective = TypeVar("AnyObjective", bound=Objective, covariant=True)
+
 
 @dataclasses.dataclass(frozen=True)
-class Setup:
+class Setup(Generic[AnyObjective]):
     """Where a run computes and saves, and what it computes.
 
     Attributes:
@@ -34,7 +36,7 @@ class Setup:
     placement: Placement
     directory: RunDirectory
     model: keras.Model
-    objective: Objective
+    objective: AnyObjective
 
 
 def place(hardware: HardwareSettings, loop: LoopSettings, batch_sizes: Mapping[str, int], parts: int
@@ -59,7 +61,7 @@ def place(hardware: HardwareSettings, loop: LoopSettings, batch_sizes: Mapping[s
 
 
 def make_setup(placement: Placement, directory: RunDirectory, seed: int, make_model: Callable[[], keras.Model],
-               make_objective: Callable[[keras.Model], Objective]) -> Setup:
+               make_objective: Callable[[Any], AnyObjective]) -> Setup[AnyObjective]:
     """Makes the model, its initial weights drawn from the seed, and the objective on the devices."""
     with placement.strategy.scope():
         keras.utils.set_random_seed(seed)

@@ -81,7 +81,8 @@ def test_files_and_folders_are_handled_alike_on_every_file_system(tmp_path, remo
     with files.open_file(f"{root}/inner/c.txt", "a") as file:
         file.write("é\n")
     assert files.read_text(f"{root}/inner/c.txt") == "abcé\n"
-    assert (files.size(f"{root}/a.txt"), files.modified(f"{root}/a.txt") > 0) == (3, True)
+    assert files.size(f"{root}/a.txt") == 3
+    assert remote or files.modified(f"{root}/a.txt") > 0  # TensorFlow's file system in memory keeps no times
     assert files.names_in(root) == ["a.txt", "inner"] and files.glob(f"{root}/*.txt") == [f"{root}/a.txt"]
     assert files.is_folder(f"{root}/inner") and not files.is_folder(f"{root}/a.txt")
     files.remove(f"{root}/a.txt")
