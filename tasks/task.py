@@ -62,7 +62,7 @@ class Task(typing.Protocol):
     Attributes:
         name: as in --task_name.
         metric: the metric of the first dev split that selects the best checkpoint; higher is better.
-        dev_splits: names of the splits to evaluate, as ("dev",) or ("dev_matched", "dev_mismatched").
+        dev_splits: names of the splits to evaluate, such as ("dev",) or ("dev_matched", "dev_mismatched").
         test_splits: names of the splits to predict. The training split is "train".
         token_outputs: the model's outputs whose second axis is the sequence.
         max_seq_length: the longest row.
@@ -90,7 +90,7 @@ class Task(typing.Protocol):
         ...
 
     def fingerprint(self) -> dict[str, Any]:
-        """JSON-able dict of what features depend on besides files, vocabulary and casing, as max_seq_length."""
+        """JSON-able dict of what features depend on besides files, vocabulary and casing, such as max_seq_length."""
         ...
 
     def features(self, examples: Sequence[Any], tokenizer: "Tokenizer", training: bool) -> Features:
@@ -106,7 +106,7 @@ class Task(typing.Protocol):
         ...
 
     def score(self, split: str, predicted: Predicted) -> dict[str, float]:
-        """Metrics of a dev split, with anything that the scoring tuned, as a threshold."""
+        """Metrics of a dev split, with anything that the scoring tuned, such as a threshold."""
         ...
 
     def write(self, split: str, predicted: Predicted, folder: str, metrics: Mapping[str, float]) -> list[str]:
@@ -124,7 +124,7 @@ class Task(typing.Protocol):
         ...
 
     def describe(self, metrics: Mapping[str, float]) -> dict[str, Any]:
-        """JSON-able dict for final_model/task.json: what predicting needs besides the weights, as the labels.
+        """JSON-able dict for final_model/task.json: what predicting needs besides the weights, such as the labels.
 
         Keys are names of the task's settings: a later command without these flags takes the values from here.
 

@@ -97,7 +97,7 @@ def test_resumed_run_sees_the_remaining_batches():
 
 
 @pytest.mark.parametrize("static", [False, True])
-def test_workers_and_replicas_share_out_the_same_batches(static):
+def test_workers_and_replicas_share_the_same_batches(static):
     features = features_of(np.random.default_rng(0).integers(3, 60, 40))
     plan = batching.training_plan(features.lengths, 8, 5, 3, 64, static)
     whole = batches_of(features, plan)

@@ -1,4 +1,4 @@
-"""Tables: what is read, and what is said of mistakes."""
+"""Tables: what is read, and how mistakes are reported."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ def test_tsv_takes_quotes_as_they_are(write):
 
 
 @pytest.mark.parametrize("content", ["a\tb\n1\t2\n3\t4\n", "\ufeffa\tb\r\n1\t2\r\n3\t4", "a \t b\n1\t2\n3\t4\n\n\n"])
-def test_mark_line_ends_and_last_lines_do_not_matter(write, content):
+def test_byte_order_mark_line_ends_and_empty_last_lines_do_not_matter(write, content):
     table = tables.read(write("a.tsv", content))
     assert table.names == ["a", "b"] and table.rows == [["1", "2"], ["3", "4"]]
 
@@ -63,7 +63,7 @@ def test_csv_with_separators_quotes_and_line_ends_in_fields(write):
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(st.text('ab ",\t\n'), st.text('ab ",\t\n')), min_size=1, max_size=5),
        separator=st.sampled_from(",\t"))
-def test_what_python_writes_with_quotes_is_read_back_with_the_lines_rows_begin_on(write, rows, separator):
+def test_rows_that_python_writes_are_read_back_with_their_lines(write, rows, separator):
     written = io.StringIO()
     writer = csv.writer(written, delimiter=separator, lineterminator="\n")
     begins = []
@@ -91,7 +91,7 @@ def test_jsonl_keys_are_columns(write):
     assert table.has("l") and not table.has("more")
 
 
-def test_broken_lines_are_left_out_where_asked_and_counted(write):
+def test_broken_lines_are_left_out_on_request_and_counted(write):
     table = tables.read(write("a.tsv", "a\tb\n1\t2\n3\n4\t5\t6\n7\t8\n"), Layout(skip_broken=True))
     assert table.rows == [["1", "2"], ["7", "8"]] and table.skipped == [3, 4]
     assert table.place(1, "b") == f"{table.path}, line 5, column 2 ('b')"
@@ -113,7 +113,7 @@ def test_broken_lines_are_left_out_where_asked_and_counted(write):
     ("a.jsonl", '{"a": 1}\n\n{"a": 2}\n', "FILE, line 2, column 1: not JSON (Expecting value). "),
     ("a.jsonl", "[1]\n", "FILE, line 1: not a JSON object. "),
 ])
-def test_mistakes_of_a_file_are_told_by_line(write, name, content, message):
+def test_mistakes_of_a_file_are_reported_by_line(write, name, content, message):
     assert error(write(name, content)).startswith(message)
 
 
@@ -123,7 +123,7 @@ def test_mistakes_of_a_file_are_told_by_line(write, name, content, message):
     ('t,l\n"said "hi" there",1\n', "line 2, column 1"),
     ('t,l\n"open,1\nb,0\n"c",1\n', "line 2, column 1"),  # closed by the next quote, two lines on
 ])
-def test_a_stray_quote_is_told_where_its_field_begins(write, content, place):
+def test_a_stray_quote_is_reported_where_its_field_begins(write, content, place):
     assert error(write("a.csv", content)).startswith(f"FILE, {place}: a quoted field begins here and its closing quote")
 
 

@@ -1,4 +1,4 @@
-"""GLUE's metrics against values worked out by hand; no crash and no warning where a metric is undefined."""
+"""GLUE's metrics against values computed by hand; no crash and no warning where a metric is undefined."""
 
 import warnings
 

@@ -87,7 +87,7 @@ def make(**settings):
 
 
 def custom(folder, contents, **settings):
-    """The task of files of one's own, train.*, dev.* and test.*, text in column `t` and label in column `l`."""
+    """The task of the user's files, train.*, dev.* and test.*, text in column `t` and label in column `l`."""
     write(folder, contents)
     given = {f"{name.split('.')[0]}_file": str(folder / name) for name in contents}
     return make(**{"task_name": "custom", "text_a_column": "t", "label_column": "l", **given, **settings})
@@ -123,7 +123,7 @@ def test_names_of_tasks_in_any_spelling(tmp_path):
     assert error(make).startswith("No task given, and --output_dir holds no finished run. Pass --task_name")
 
 
-def test_what_chooses_a_checkpoint_is_the_paper_s_figure():
+def test_checkpoints_are_selected_by_the_paper_s_metric():
     assert {name: make(task_name=name).metric for name in ("cola", "mrpc", "qqp", "sts-b", "mnli", "rte")} == {
         "cola": "matthews", "mrpc": "f1", "qqp": "f1", "sts-b": "spearman", "mnli": "eval_accuracy",
         "rte": "eval_accuracy"}
@@ -137,14 +137,14 @@ def test_incomplete_lines_of_qqp_are_counted_and_left_out(tmp_path, capsys):
     assert "3 of 5 lines left out" in capsys.readouterr().out
 
 
-def test_mismatched_mnli_is_optional_and_its_absence_said(tmp_path, capsys):
+def test_mismatched_mnli_is_optional_and_its_absence_reported(tmp_path, capsys):
     contents = {name: text for name, text in OFFICIAL["MNLI"][0].items() if name != "dev_mismatched.tsv"}
     task = make(task_name="mnli", data_dir=write(tmp_path, contents))
     assert task.dev_splits == ("dev_matched",) and task.test_splits == ("test_matched",)
     assert "dev_mismatched.tsv not found; left out" in capsys.readouterr().out
 
 
-def test_a_file_given_by_flag_takes_the_place_of_the_task_s(tmp_path):
+def test_a_file_given_by_flag_replaces_the_task_s(tmp_path):
     write(tmp_path, {"mine.tsv": "sentence\tlabel\nfine\t1\n", "plain.txt": "just text\n"})
     task = make(task_name="mnli", dev_file=str(tmp_path / "mine.tsv"))
     assert task.dev_splits == ("dev",) and task.files("dev") == [str(tmp_path / "mine.tsv")]
@@ -153,7 +153,7 @@ def test_a_file_given_by_flag_takes_the_place_of_the_task_s(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["train.tsv", "train.csv", "train.jsonl"])
-def test_own_files_in_three_formats(name, tmp_path, capsys):
+def test_custom_files_in_three_formats(name, tmp_path, capsys):
     content = {"train.tsv": "t\tu\tl\none\ttwo\tno\nthree\tfour\tyes\n",
                "train.csv": 't,u,l\n"one",two,no\nthree,four,yes\n',
                "train.jsonl": '{"t":"one","u":"two","l":"no"}\n{"t":"three","u":"four","l":"yes"}\n'}[name]
@@ -163,7 +163,7 @@ def test_own_files_in_three_formats(name, tmp_path, capsys):
     assert capsys.readouterr().out.count("Labels found in") == 1
 
 
-def test_own_files_without_header_by_number(tmp_path):
+def test_custom_files_without_header_by_number(tmp_path):
     task = custom(tmp_path, {"train.tsv": "yes\tone\nno\ttwo\n"}, header=False, text_a_column="2", label_column="1")
     assert task.read("train") == [Example("one", None, 1), Example("two", None, 0)]
 
@@ -173,13 +173,13 @@ def test_labels_by_flag_keep_their_order(tmp_path):
     assert task.read("train")[0].label == 0 and task.describe({})["labels"] == ["yes", "no"]
 
 
-def test_own_regression(tmp_path):
+def test_custom_regression(tmp_path):
     task = custom(tmp_path, {"train.tsv": "t\tl\none\t-2.5\ntwo\t1e3\n"}, regression=True)
     assert [example.label for example in task.read("train")] == [-2.5, 1000]
     assert task.data.labels is None and task.metric == "spearman"
 
 
-def test_what_is_described_predicts_without_the_training_data(tmp_path):
+def test_a_description_suffices_to_predict_without_the_training_data(tmp_path):
     task = custom(tmp_path, {"train.csv": "t,l\none,b\ntwo,a\n", "test.csv": "t\nthree\n"}, max_seq_length=20)
     described = json.loads(json.dumps(task.describe({})))
     assert described["max_seq_length"] == 20
@@ -222,12 +222,12 @@ def test_what_is_described_predicts_without_the_training_data(tmp_path):
     ({"dev.tsv": "t\tl\na\t0\n"}, "dev", {},
      "The labels are unknown. Pass them as --labels=no,yes, or pass the --train_file that has them."),
 ])
-def test_mistakes_are_told(contents, split, settings, message, tmp_path):
+def test_mistakes_are_reported(contents, split, settings, message, tmp_path):
     task = custom(tmp_path, contents, **settings)
     assert error(task.read, split).replace(f"{tmp_path}/", "") == message
 
 
-def test_files_that_are_not_there(tmp_path):
+def test_missing_files_are_named_by_flag(tmp_path):
     assert error(make(task_name="rte", data_dir=str(tmp_path)).files, "train") == (
         f"{tmp_path}: holds no train.tsv or RTE/train.tsv (--data_dir). Name the file by --train_file.")
     assert error(make(task_name="rte").files, "test") == (
@@ -240,14 +240,14 @@ def test_files_that_are_not_there(tmp_path):
     assert error(task.read, "dev").endswith("no line has language 'fr' (--language). The file has de, zh.")
 
 
-def test_flags_that_do_not_go_together():
+def test_contradicting_flags_are_refused():
     assert error(lambda: make(task_name="rte", regression=True)) == (
         "--regression: rte has labels. Leave the flag out, or use --task_name=custom.")
     assert error(lambda: make(task_name="custom", regression=True, labels=["a", "b"])) == (
         "--regression predicts a number and takes no --labels. Leave one of the two out.")
 
 
-def test_labels_in_a_test_set_are_not_looked_at_and_that_is_said(tmp_path, capsys):
+def test_labels_in_a_test_set_are_ignored_and_that_is_reported(tmp_path, capsys):
     task = custom(tmp_path, {"test.tsv": "l\tt\nwhat is this\tone\n"}, labels=["0", "1"])
     assert task.read("test") == [Example("one", None, None)]
     assert f"{tmp_path}/test.tsv, line 2, column 1 ('l'): labels of a test set are not read." in (
@@ -258,7 +258,7 @@ def test_labels_in_a_test_set_are_not_looked_at_and_that_is_said(tmp_path, capsy
     assert "test.tsv, line 1, column 1: labels of a test set" in capsys.readouterr().out
 
 
-def test_a_test_set_in_another_layout_is_told(tmp_path):
+def test_a_test_set_in_another_layout_is_reported(tmp_path):
     layout = OFFICIAL["cola"][0]
     task = make(task_name="cola", data_dir=write(tmp_path, {**layout, "test.tsv": layout["train.tsv"] * 2}))
     assert error(task.read, "test") == (
@@ -326,7 +326,7 @@ def test_metrics_of_a_classification(tmp_path):
     assert task.metric in metrics
 
 
-def test_metrics_of_a_regression_and_of_one_s_own_labels():
+def test_metrics_of_a_regression_and_of_the_user_s_labels():
     examples = [Example("a", "b", score) for score in (1.0, 2.0, 4.0)]
     metrics = make(task_name="sts-b").score("dev", predicted(examples, [[1.0], [3.0], [4.0]]))
     assert metrics["eval_loss"] == pytest.approx(1 / 3) and metrics["spearman"] == pytest.approx(1)
@@ -347,7 +347,7 @@ def test_prediction_files_of_the_release_and_of_glue(tmp_path):
     assert (tmp_path / "MNLI-m.tsv").read_text() == "index\tprediction\n0\tcontradiction\n1\tneutral\n"
 
 
-def test_second_test_split_and_own_tasks_have_files_of_their_own(tmp_path):
+def test_second_test_split_and_custom_tasks_have_their_own_files(tmp_path):
     data = write(tmp_path, {"test_matched.tsv": "", "test_mismatched.tsv": ""})
     paths = make(task_name="mnli", data_dir=data).write(
         "test_mismatched", predicted([None], np.eye(3)[:1]), str(tmp_path), {})

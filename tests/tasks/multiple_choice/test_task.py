@@ -1,4 +1,4 @@
-"""Multiple choice: layouts, rows of choices, scores, files, and what is said of mistakes."""
+"""Multiple choice: layouts, rows of choices, scores, files, and how mistakes are reported."""
 
 import json
 
@@ -44,7 +44,7 @@ def error(action, *arguments, **settings):
     return str(raised.value)
 
 
-def test_swag_s_second_sentence_stands_before_each_ending(task):
+def test_swag_s_second_sentence_begins_each_ending(task):
     assert task(SWAG, task_name="SWAG").read("train") == [
         Question("a, a.", ("b c", 'b d, "d"', "b e", "b f"), 2), Question("a", (" c", " d", " e", " f"), 0)]
 
@@ -61,7 +61,7 @@ def test_codah_has_no_header_and_no_quoting(task):
 @pytest.mark.parametrize(("name", "content"), [
     ("a.csv", "right,p,q,x,y\nY,a,b,c,d\n"), ("a.tsv", "right\tp\tq\tx\ty\nY\ta\tb\tc\td\n"),
     ("a.jsonl", json.dumps({"x": "c", "y": "d", "p": "a", "q": "b", "right": "Y"}))])
-def test_one_s_own_table_by_columns(task, name, content):
+def test_the_user_s_table_by_columns(task, name, content):
     assert task(content, name, **CUSTOM).read("dev") == [Question("a b", ("c", "d"), 1)]
 
 
@@ -121,12 +121,12 @@ def test_a_later_command_knows_the_columns(task):
      "Look for a separator or line end inside a text, or one that is missing."),
     (SWAG.replace("ending3", "ending4"), ", line 1: no column 'ending3'. It has '', 'video-id', 'fold-ind', "
      "'startphrase', 'sent1', 'sent2', 'gold-source', 'ending0', 'ending1', 'ending2', 'ending4', 'label'.")])
-def test_mistakes_are_told_by_file_line_and_column(task, content, message):
+def test_mistakes_are_reported_by_file_line_and_column(task, content, message):
     of_swag = task(content, task_name="swag")
     assert error(of_swag.read, "dev") == of_swag.settings.dev_file + message
 
 
-def test_a_label_column_is_asked_for_only_where_labels_are_read(task):
+def test_a_label_column_is_needed_only_where_labels_are_read(task):
     of_custom = task("right,p,q,x,y\nX,a,b,c,d\n", **{**CUSTOM, "label_column": None})
     assert len(of_custom.read("test")) == 1
     assert error(of_custom.read, "dev").endswith(
@@ -141,7 +141,7 @@ def test_a_label_column_is_asked_for_only_where_labels_are_read(task):
     ({"prompt_columns": None}, "No prompt given. Pass --prompt_columns, one or more."),
     ({"choice_columns": ["x"]}, "Not enough choices given. Pass at least two --choice_columns."),
     ({"labels": ["X"]}, "--labels: needs one label for each of the 2 choices, all different, not 'X'.")])
-def test_settings_that_do_not_go_together(changes, message):
+def test_contradicting_settings_are_refused(changes, message):
     assert error(MultipleChoiceTask, MultipleChoiceSettings(**{**CUSTOM, **changes})) == message
 
 

@@ -1,4 +1,4 @@
-"""Words and tags by column: what is read, which scheme it is in, what is said of mistakes."""
+"""Words and tags by column: what is read, which scheme it is in, how mistakes are reported."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def tagged(write):
-    """Sentences of a word a line, from their tags: sentences parted by |."""
+    """Sentences with the given tags, separated by |."""
     def reading(tags):
         return ner_files.read(write("\n\n".join(
             "\n".join(f"w {tag}" for tag in sentence.split()) for sentence in tags.split("|"))))
@@ -80,7 +80,7 @@ def test_scheme_is_found(tagged, tags, scheme):
     ner_files.check_scheme(tagged(tags), scheme)
 
 
-def test_tags_of_no_scheme_are_told_with_a_line_against_each(tagged, tmp_path):
+def test_tags_of_no_scheme_are_reported_with_a_line_against_each(tagged, tmp_path):
     path = tmp_path / "words.txt"
     assert error(ner_files.scheme_of, tagged("O B-X | O I-Y")) == (
         f"{path}, line 5: I-Y after O is impossible in BIO, where I- follows a tag of its own type. The tags are not "
@@ -109,7 +109,7 @@ def test_a_tag_that_its_scheme_forbids_is_named(tagged, tags, scheme, found):
     ("-DOCSTART- O\n\n", ": holds no words. Each line is a word and its tag; an empty line ends a sentence."),
     (b"a O\nb\xff O\n", ", line 2, byte 2: not UTF-8 (0xff). Re-encode the file."),
     (b"\xef\xbb\xbfa O\n\xe9 O\n", ", line 2, byte 1: not UTF-8 (0xe9). Re-encode the file.")])
-def test_mistakes_are_told_by_file_and_line(write, content, message):
+def test_mistakes_are_reported_by_file_and_line(write, content, message):
     path = write(content)
     assert error(ner_files.read, path) == path + message
 
@@ -118,7 +118,7 @@ def test_mistakes_are_told_by_file_and_line(write, content, message):
     (["B-X"], "--labels lacks O, the tag of words outside of entities. Add it."),
     (["O", "X"], "--labels: 'X' is not a tag. Tags are O, B-type and I-type."),
     (["O", "B-X", "B-X"], "--labels has a tag twice. Remove one of the two.")])
-def test_labels_that_no_tags_can_have(labels, message):
+def test_impossible_labels_are_refused(labels, message):
     with pytest.raises(BertError) as raised:
         NerSettings(labels=labels)
     assert str(raised.value) == message

@@ -68,7 +68,7 @@ def test_unknown_piece_gives_its_words_in_the_release_and_itself_by_offsets():
     assert one("(the) \U00010900, the)", 1, 3).best == "(the) \U00010900,"
 
 
-def test_pieces_that_stand_twice_are_found_at_the_first_place_in_the_release():
+def test_pieces_that_occur_twice_are_found_at_the_first_place_in_the_release():
     context = "senate-House-house"
     assert one(context, 4, 4).best == "House"
     assert one(context, 4, 4, answer_text="offsets").best == "house"
@@ -80,7 +80,7 @@ def test_answer_is_no_longer_than_allowed():
     assert one("the duties of the senate", 0, 4, max_answer_length=5).best == "the duties of the senate"
 
 
-def test_n_best_are_as_many_as_asked_and_different():
+def test_n_best_are_of_the_requested_number_and_different():
     texts = [text for text, _, _ in one("the the duties of the senate", 3, 4, n_best_size=8).nbest]
     assert len(texts) == len(set(texts)) == 8
 

@@ -34,20 +34,20 @@ def test_reads_questions_in_order():
     assert sum(each.is_impossible for each in questions) == len([each for each in questions if not each.answers])
 
 
-def test_words_are_parted_as_in_the_release():
+def test_words_are_separated_as_in_the_release():
     assert squad_files.words(" a\u00a0b\tc\u202fd\r\ne") == (["a\u00a0b", "c", "d", "e"], [1, 5, 7, 10])
 
 
 @pytest.mark.parametrize("answer", [
     ("1895", 8), ("Ada", 14), ("notes\nfor", 24), ("for  engines", 30), (" in ", 4), ("95, Ada", 10)])
-def test_answer_that_stands_there_is_kept(tmp_path, answer):
+def test_answer_in_its_place_is_kept(tmp_path, answer):
     kept, lost = squad_files.trainable(read(tmp_path, document(question(answer=answer))), False, "train.json")
     assert (len(kept), lost) == (1, 0)
 
 
 @pytest.mark.parametrize("answer", [
     ("1895", 14), ("wrote\u00a0notes", 18), ("Ada", 999), ("engines. And", 35), ("", 3), ("1859", 8)])
-def test_answer_that_does_not_stand_there_is_counted(tmp_path, answer):
+def test_answer_that_is_not_in_its_place_is_counted(tmp_path, answer):
     questions = read(tmp_path, document(question(), question("q2", answer)))
     kept, lost = squad_files.trainable(questions, False, "train.json")
     assert ([each.id for each in kept], lost) == (["q1"], 1)
@@ -98,11 +98,11 @@ def test_mistake_is_named_with_its_place(tmp_path, content, message):
     (document(question(is_impossible=True)), True, r"no answer is found in its context"),
     ({"data": []}, False, r"no answer is found in its context"),
 ])
-def test_what_cannot_be_trained_on_is_named(tmp_path, content, version_2, message):
+def test_questions_that_cannot_be_trained_on_are_named(tmp_path, content, version_2, message):
     with pytest.raises(BertError, match=f"^train.json: {message}"):
         squad_files.trainable(read(tmp_path, content), version_2, "train.json")
 
 
-def test_file_that_is_not_there_is_named(tmp_path):
+def test_missing_file_is_named(tmp_path):
     with pytest.raises(BertError, match=r"nothing\.json: no such file"):
         squad_files.read(str(tmp_path / "nothing.json"))

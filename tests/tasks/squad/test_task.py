@@ -81,7 +81,7 @@ def test_missing_file_is_named_with_its_flag(split, flag, tmp_path):
         task_of(path, path).read(split)
 
 
-def test_windows_that_do_not_overlap_are_warned_of(capsys):
+def test_a_warning_is_printed_where_windows_do_not_overlap(capsys):
     task_of(doc_stride=128)
     assert "--doc_stride=128" in capsys.readouterr().out
     task_of()
