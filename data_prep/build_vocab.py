@@ -129,7 +129,7 @@ def count_words(reader: TextReader, paths: Sequence[str], do_lower_case: bool, n
     Args:
         reader: TextReader.
         paths: the files.
-        do_lower_case: as for the tokenizer.
+        do_lower_case: lower-case and strip accents.
         num_workers: processes; the counts do not depend on it.
         max_words: whenever there are more distinct words, the rarest are forgotten until half as many are left, so
             that memory is bounded.

@@ -101,7 +101,7 @@ def _varints(values: np.ndarray) -> _Column:
     if largest < 128:
         return _always(values.astype(np.uint8))
     room = (largest.bit_length() + 6) // 7
-    rest = values.astype(np.uint32 if largest < 1 << 32 else np.uint64)
+    rest: np.ndarray = values.astype(np.uint32 if largest < 1 << 32 else np.uint64)
     data = np.empty((rows, count, room), np.uint8)
     used = np.empty((rows, count, room), bool)
     used[:, :, 0] = True
@@ -111,5 +111,5 @@ def _varints(values: np.ndarray) -> _Column:
         if index + 1 < room:
             used[:, :, index + 1] = more = rest > 0
             data[:, :, index] |= more.view(np.uint8) << 7
-    used = used.reshape(rows, -1)
-    return _Column([(data.reshape(rows, -1), used)], np.count_nonzero(used, axis=1))
+    used_in_row = used.reshape(rows, -1)
+    return _Column([(data.reshape(rows, -1), used_in_row)], np.count_nonzero(used_in_row, axis=1))

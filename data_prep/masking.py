@@ -19,7 +19,7 @@ def mask_tokens(
     """Chooses and replaces prediction targets in a batch of rows (paper, section 3.1, Task #1, and appendix A.1).
 
     A row of `n` tokens gets `min(limit, max(1, round(rate * n)))` predictions, fewer only where it has fewer
-    candidates. Like the release, `n` includes [CLS] and [SEP], and `round` takes halves to the even number.
+    candidates. As in the release, `n` includes [CLS] and [SEP], and `round` takes halves to the even number.
 
     Args:
         tokens: integer [rows, seq], padded.
@@ -95,8 +95,8 @@ def _choose_words(candidates: np.ndarray, continues: np.ndarray, quota: np.ndarr
                   ) -> np.ndarray:
     """Whole words that fit the quota, in each row's random order, as bool [rows, seq].
 
-    A word is a candidate piece and the `##` pieces right after it; a `##` piece that truncation left at the front of
-    a text is a word by itself.
+    A word is a candidate piece and the `##` pieces right after it. A `##` piece at the front of a text, where
+    truncation cut its word, is a word by itself.
     """
     rows, seq = candidates.shape
     columns = np.arange(seq)

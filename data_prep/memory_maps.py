@@ -41,4 +41,4 @@ class MappedArray:
 
 def write_array(file: IO[bytes], array: np.ndarray) -> None:
     """Appends an array's bytes to an open file; unlike `tofile` it reports why when the disk is full."""
-    file.write(memoryview(np.ascontiguousarray(array)).cast("B"))
+    file.write(np.ascontiguousarray(array).data.cast("B"))

@@ -166,8 +166,8 @@ def _split_block(splitter: SentenceSplitter, block: _Block) -> _Part:
         out.pop()
     breaks = out.count("")
     text = "\n".join(out) + "\n"
-    sentences = len(out) - breaks
-    return _Part(text.encode("utf-8"), sentences, sentences + text.count(" "), breaks, begins, ends)
+    number = len(out) - breaks
+    return _Part(text.encode("utf-8"), number, number + text.count(" "), breaks, begins, ends)
 
 
 def wrapped_width(text: str) -> int:

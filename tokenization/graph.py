@@ -100,7 +100,7 @@ class GraphTokenizer(tf.Module):
         """Like `tokenizer._hide_long_words`."""
         limit = self.max_input_chars_per_word
 
-        def hide():
+        def hide() -> tf.Tensor:
             classes = tf.gather(text_rules.character_classes(), tf.maximum(normal, 0))
             is_end = _has(classes, NATIVE_SEPARATOR) | (normal == SPACE)
             word = tf.cumsum(tf.cast(is_end, tf.int32))
@@ -131,7 +131,7 @@ def _order_marks(points: tf.Tensor, normal: tf.Tensor, source: tf.Tensor) -> tf.
     """Like `text_rules._order_marks`."""
     combining = tf.gather(text_rules.combining_classes(), tf.maximum(normal, 0))
 
-    def sort():
+    def sort() -> tf.Tensor:
         starters = _has(tf.gather(text_rules.character_classes(), points), NONSTARTER | DROPPED, False)
         runs = tf.gather(tf.cumsum(tf.cast(starters, tf.int64)), source)
         return tf.gather(normal, tf.argsort(runs * 256 + tf.cast(combining, tf.int64), stable=True))

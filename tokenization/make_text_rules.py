@@ -5,6 +5,7 @@ Run it again only when tensorflow-text changes which characters it takes for pun
 
 import json
 import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,9 @@ def build(recorded: pathlib.Path = _RECORDED) -> dict[str, np.ndarray]:
         text_rules.NONSTARTER: (order["bits"] & 4) != 0,
         text_rules.NATIVE_SEPARATOR: native_separators(),
     }
-    classes = sum(np.where(has, bit, 0) for bit, has in parts.items()).astype(np.uint8)
+    classes = np.zeros(text_rules.CODE_POINTS, np.uint8)
+    for bit, has in parts.items():
+        classes[has] |= bit
     starts = np.flatnonzero(np.diff(classes, prepend=~classes[0]))
 
     # White space and dropped characters never reach lower-casing.
@@ -75,7 +78,8 @@ def build(recorded: pathlib.Path = _RECORDED) -> dict[str, np.ndarray]:
 
 def main() -> None:
     """Writes the table."""
-    np.savez_compressed(_ROOT / "text_rules.npz", **build())
+    arrays: dict[str, Any] = {**build()}
+    np.savez_compressed(_ROOT / "text_rules.npz", **arrays)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ class TextRules:
     def _with_sequences(cls, do_lower_case: bool, single: np.ndarray, sequences: Sequences) -> Self:
         """Writes sequences into the arrays; a sequence of one code point or none goes into `single`."""
         in_context = {CAPITAL_SIGMA, *_table()["combining_points"].tolist()}
-        rare = []
+        rare: list[tuple[int, ...]] = []
         for point, outputs in sequences.items():
             if len(outputs) > 1 or (do_lower_case and point in in_context):
                 single[point] = -2 - len(rare)

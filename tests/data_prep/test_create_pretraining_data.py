@@ -1,4 +1,4 @@
-"""The whole job: the same records however it is run, and one plain line for each mistake."""
+"""The whole job: the same records however it is run, and one line for each mistake."""
 
 import itertools
 import json
@@ -210,7 +210,7 @@ def test_statistics_of_a_larger_job(tmp_path):
         (to_mask, 0.8), (same, 0.1 + by_chance), (total - to_mask - same, 0.1 - by_chance)
     ):
         assert stats.binomtest(int(count), total, share).pvalue > 1e-6
-    # Of chunks of several sentences half are random, and each random one leaves sentences for another chunk; single
+    # Half of the chunks of several sentences are random, and each of these leaves sentences for another chunk; single
     # sentences are always random. The recorded runs of the release have 53 to 66 %.
     assert 0.5 < rows["next_sentence_labels"].mean() < 0.66
     assert (np.diff(rows["segment_ids"] * rows["input_mask"], axis=1) == 1).sum() == len(lengths)
@@ -234,7 +234,7 @@ def test_examples_are_shown_as_pieces(material, tmp_path):
 
 
 def test_remote_paths(material):
-    """Text from and records to a file system of TensorFlow's own; the work folder is local."""
+    """Text and records in a file system of TensorFlow's; the work folder is local."""
     with tf.io.gfile.GFile("ram://in/text.txt", "w") as file:
         file.write((material / "one.txt").read_text())
     made = make(material, "ram://out/r@2", text="ram://in/*.txt")
@@ -283,7 +283,7 @@ def test_two_jobs_do_not_share_a_work_folder(material, tmp_path):
 
 def test_a_work_folder_with_other_files_is_left_alone(material, tmp_path):
     (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "plan").write_text("precious")  # named as one of the job's own
+    (tmp_path / "work" / "plan").write_text("precious")  # like one of the job's own files
     with pytest.raises(BertError, match=r"--work_dir=.*holds other files"):
         make(material, tmp_path / "r", work_dir=str(tmp_path / "work"))
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["plan"]
@@ -291,7 +291,7 @@ def test_a_work_folder_with_other_files_is_left_alone(material, tmp_path):
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_job_that_stopped_while_tidying_up_hinders_no_other(material, tmp_path, monkeypatch, overwrite):
-    """Half of the work folder is gone: it must be neither resumed nor taken for somebody else's."""
+    """Half of the work folder is gone: it must neither be resumed nor be taken for another program's."""
     with monkeypatch.context() as patch:
         patch.setattr(work_folder, "_WORK", work_folder._WORK[:1])
         patch.setattr(work_folder, "glob", None)  # it fails behind the first name of _WORK

@@ -127,7 +127,7 @@ def test_small_files_share_a_unit_of_work(tmp_path):
     assert [span.file for unit in units for span in unit] == paths
 
 
-def test_a_vocabulary_that_changes_meanwhile_stops_the_job(tmp_path, vocab_file):
+def test_a_vocabulary_that_changes_during_the_job_stops_it(tmp_path, vocab_file):
     corpora.write_corpus(tmp_path / "a", [["ban"]])
     (spans,) = plan_spans([str(tmp_path / "a")])
     with pytest.raises(BertError, match="changed while it was in use"):

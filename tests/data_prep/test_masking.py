@@ -45,11 +45,11 @@ def test_targets_restore_the_tokens(seed, seq, limit, rate, whole_words):
     tokens, lengths, candidates = some_rows(17, seq, rng)
     continuation = rng.random(1000) < 0.5 if whole_words else None
     limit = min(limit, seq)
-    masked, positions, targets, weights = mask(
+    masked, positions, targets, slots_used = mask(
         tokens, lengths, candidates, seed, limit=limit, rate=rate, continuation=continuation
     )
-    assert positions.shape == targets.shape == weights.shape == (17, limit)
-    used = weights == 1
+    assert positions.shape == targets.shape == slots_used.shape == (17, limit)
+    used = slots_used == 1
     counts = used.sum(1)
     np.testing.assert_array_equal(used, np.arange(limit) < counts[:, None])
     assert not positions[~used].any()
@@ -69,9 +69,9 @@ def expected_count(length, candidates, rate, limit):
 
 def test_number_of_predictions_is_the_releases():
     tokens, lengths, candidates = some_rows(500, 128, np.random.default_rng(0))
-    weights = mask(tokens, lengths, candidates)[3]
+    slots_used = mask(tokens, lengths, candidates)[3]
     expected = [expected_count(n, c, 0.15, 20) for n, c in zip(lengths.tolist(), candidates.sum(1).tolist())]
-    assert weights.sum(1).tolist() == expected
+    assert slots_used.sum(1).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_number_of_predictions_on_the_recorded_rows(golden, case):
     tokens, lengths = recorded["input_ids"], recorded["input_mask"].sum(1)
     candidates = (recorded["input_mask"] > 0) & (tokens != 101) & (tokens != 102)
     limit = recorded["masked_lm_ids"].shape[1]
-    weights = mask(tokens, lengths, candidates, limit=limit)[3]
-    np.testing.assert_array_equal(weights, recorded["masked_lm_weights"])
+    slots_used = mask(tokens, lengths, candidates, limit=limit)[3]
+    np.testing.assert_array_equal(slots_used, recorded["masked_lm_weights"])
 
 
 def test_halves_round_to_the_even_number():
@@ -96,9 +96,9 @@ def test_every_candidate_is_as_likely_as_another():
     rows, seq = 4000, 40
     candidates = np.zeros((rows, seq), bool)
     candidates[:, 3:33] = True
-    _, positions, _, weights = mask(np.full((rows, seq), 50), np.full(rows, seq), candidates)
-    assert (weights.sum(1) == 6).all()
-    counts = np.bincount(positions[weights > 0], minlength=seq)
+    _, positions, _, slots_used = mask(np.full((rows, seq), 50), np.full(rows, seq), candidates)
+    assert (slots_used.sum(1) == 6).all()
+    counts = np.bincount(positions[slots_used > 0], minlength=seq)
     assert not counts[:3].any()
     assert not counts[33:].any()
     assert stats.chisquare(counts[3:33]).pvalue > UNLIKELY
@@ -107,8 +107,8 @@ def test_every_candidate_is_as_likely_as_another():
 @pytest.mark.parametrize("mix", [(0.8, 0.1, 0.1), (0.6, 0.0, 0.4), (1.0, 0.0, 0.0)])
 def test_mix_of_mask_same_and_random(mix):
     tokens, lengths, candidates = some_rows(3000, 128, np.random.default_rng(0), shortest=100)
-    masked, positions, targets, weights = mask(tokens, lengths, candidates, mix=mix)
-    used = weights > 0
+    masked, positions, targets, slots_used = mask(tokens, lengths, candidates, mix=mix)
+    used = slots_used > 0
     became = np.take_along_axis(masked, positions, axis=1)[used]
     total = int(used.sum())
     to_mask, same = int((became == MASK).sum()), int((became == targets[used]).sum())
@@ -120,8 +120,8 @@ def test_mix_of_mask_same_and_random(mix):
 def test_random_tokens_come_evenly_from_the_allowed_ones():
     tokens, lengths, candidates = some_rows(1000, 128, np.random.default_rng(0), shortest=100)
     allowed = np.array([20, 30, 31, 900])
-    masked, positions, _, weights = mask(tokens, lengths, candidates, mix=(0, 0, 1), replacement_ids=allowed)
-    became, counts = np.unique(np.take_along_axis(masked, positions, axis=1)[weights > 0], return_counts=True)
+    masked, positions, _, slots_used = mask(tokens, lengths, candidates, mix=(0, 0, 1), replacement_ids=allowed)
+    became, counts = np.unique(np.take_along_axis(masked, positions, axis=1)[slots_used > 0], return_counts=True)
     assert became.tolist() == allowed.tolist()
     assert stats.chisquare(counts).pvalue > UNLIKELY
 
@@ -141,9 +141,9 @@ def test_whole_words_are_masked_together_and_fill_the_quota():
     rng = np.random.default_rng(3)
     tokens, lengths, candidates = some_rows(300, 64, rng)
     continuation = rng.random(1000) < 0.6
-    _, positions, _, weights = mask(tokens, lengths, candidates, continuation=continuation)
+    _, positions, _, slots_used = mask(tokens, lengths, candidates, continuation=continuation)
     for row in range(len(tokens)):
-        chosen = set(positions[row][weights[row] > 0].tolist())
+        chosen = set(positions[row][slots_used[row] > 0].tolist())
         quota = max(1, round(0.15 * lengths[row]))
         assert len(chosen) <= quota
         for word in words_of(tokens[row], candidates[row], continuation):
@@ -175,9 +175,9 @@ def test_every_word_is_as_likely_as_another():
     rows = 4000
     tokens = np.tile([1, *[50, 60] * 10, 2], (rows, 1))
     candidates = (tokens == 50) | (tokens == 60)
-    _, positions, _, weights = mask(
+    _, positions, _, slots_used = mask(
         tokens, np.full(rows, 22), candidates, rate=0.1, continuation=np.arange(1000) == 60
     )
-    counts = np.bincount(positions[weights > 0], minlength=22)[1:21:2]
+    counts = np.bincount(positions[slots_used > 0], minlength=22)[1:21:2]
     assert counts.sum() == rows
     assert stats.chisquare(counts).pvalue > UNLIKELY

@@ -1,4 +1,4 @@
-"""The record schema: written and read back, the original's records, and what is said of records that do not fit."""
+"""The record schema: written and read back, records of the original, and messages about records that do not fit."""
 
 import json
 
@@ -36,7 +36,7 @@ def write(path, serialized):
 
 
 def as_example(arrays, row):
-    """A record as the original builds it: one Feature object a key, in the original's order of keys."""
+    """A record built like the original: one Feature object per key, in the original's order of keys."""
     example = tf.train.Example()
     for name in ("next_sentence_labels", "input_ids", "input_mask", "segment_ids", "masked_lm_positions",
                  "masked_lm_ids"):
@@ -119,7 +119,7 @@ def test_check_names_both_lengths_and_the_flag(tmp_path, schema, vocab_size, mes
         (encode_examples({"unique_ids": np.ones((1, 1), int)}), "record 0: has no 'input_ids'"),
     ],
 )
-def test_check_names_a_file_of_something_else(tmp_path, content, message):
+def test_check_names_a_file_with_different_content(tmp_path, content, message):
     file = write(tmp_path / "a", content)
     with pytest.raises(BertError, match=message):
         records.check([file], PretrainingSchema(16, 4), 1000)

@@ -1,4 +1,4 @@
-"""The recorded lines, and vocabularies that give the recorded ids."""
+"""The recorded lines, and vocabularies that reproduce the recorded ids."""
 
 import json
 

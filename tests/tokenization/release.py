@@ -1,7 +1,7 @@
 """The release's tokenizer in plain Python, one character at a time: slow, and independent of `tokenization`.
 
 Character classes are the recorded ones (Unicode 11). Lower-casing and decomposition are those of the Python that
-runs, so `settled` says on which code points that is the same thing.
+runs; `settled` lists the code points on which these are the same.
 """
 
 import functools

@@ -1,7 +1,7 @@
-"""Stand-ins for the released vocabularies, which the repository does not hold.
+"""Stand-ins for the released vocabularies, which are not in the repository.
 
 `tests/golden/tokenization/pieces.json.gz` has, by its original id, each piece that the release's longest-match search
-meets in the recorded texts, those in words that end as [UNK] too; so the ids of these texts are those of the full
+finds in the recorded texts, also in words that end as [UNK]; so the ids of these texts are those of the full
 vocabulary. It was made by
 
     python -m tests.tokenization.released_vocabulary --uncased=uncased/vocab.txt --cased=cased/vocab.txt
@@ -33,7 +33,7 @@ def write(casing, path):
 
 
 def recorded_texts():
-    """Every text of which recorded outputs hold ids."""
+    """Every text whose ids are in the recorded outputs."""
     cases = json.loads((_GOLDEN / "tokenization" / "golden_tokenization.json").read_text("utf-8"))["cases"]
     files = sorted((_GOLDEN / "pretraining_data").glob("input_*.txt"))
     return [case["text"] for case in cases] + [path.read_text("utf-8") for path in files]

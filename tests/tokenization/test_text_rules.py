@@ -43,7 +43,7 @@ def test_each_code_point_is_lower_cased_and_stripped_as_recorded(golden, recorde
     cleaned = release.CONTROL | release.REMOVED | release.WHITESPACE | release.SPLITS
     points = [point for point in range(CODE_POINTS) if not recorded[point] & cleaned]
     points = [point for point in points if not 0xAC00 <= point < 0xD7A4]
-    # An ideograph after each keeps them apart.
+    # An ideograph after each separates them.
     text = np.stack([points, np.full(len(points), ord("中"))], 1).astype(np.uint32).ravel()
     normal, source = UNCASED.apply(text)
     starts = np.searchsorted(source, 2 * np.arange(len(points) + 1))
@@ -61,7 +61,7 @@ def test_hangul_syllables_become_jamo():
 
 
 @pytest.mark.parametrize("rules", [UNCASED, CASED])
-def test_words_part_at_each_separator_as_recorded(rules, recorded):
+def test_words_end_at_each_separator_as_recorded(rules, recorded):
     points = np.array([point for point in range(CODE_POINTS) if not 0xD800 <= point < 0xE000 and point != 0xE000])
     words = rules.words("".join(f"a{chr(point)}b\n\ue000 " for point in points))
     counts = np.diff(np.flatnonzero(np.array(words) == "\ue000"), prepend=-1) - 1
@@ -75,7 +75,7 @@ def test_words_part_at_each_separator_as_recorded(rules, recorded):
     ("ΟΔΟΣ ΣΟΦΟΣ.", "οδος σοφος."),  # at a word's end
     ("Σ ΑΣΑ", "σ ασα"),  # alone, and inside
     ("ΑΣ'Α ΑΣ' 'Σ'", "ασ'α ας' 'σ'"),  # an apostrophe is looked through
-    ("Α\x01Σ\u00ad", "ας"),  # what is dropped is not there
+    ("Α\x01Σ\u00ad", "ας"),  # dropped characters do not count
     ("ΑΣ中Α", "ας中α"),  # an ideograph ends a word
 ])
 def test_sigma_is_final_where_str_lower_makes_it_so(text, lowered):
@@ -84,7 +84,7 @@ def test_sigma_is_final_where_str_lower_makes_it_so(text, lowered):
 
 def test_spacing_marks_are_put_in_canonical_order():
     assert outputs(UNCASED, "a\u302e\U0001d165b") == "a\U0001d165\u302eb"
-    assert outputs(UNCASED, "a\u302e\u0bc0\U0001d165") == "a\u302e\U0001d165"  # a dropped starter parts the run
+    assert outputs(UNCASED, "a\u302e\u0bc0\U0001d165") == "a\u302e\U0001d165"  # a dropped starter divides the run
     assert outputs(CASED, "a\u302e\U0001d165b") == "a\u302e\U0001d165b"
 
 

@@ -1,4 +1,4 @@
-"""The offline tokenizer: the release's ids, and where each piece stands in the original text."""
+"""The offline tokenizer: the release's ids, and offsets into the original text."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Vocabulary files: what is read from them, and what is said of a bad one."""
+"""Vocabulary files: what is read from them, and the messages about bad ones."""
 
 import pickle
 import re
