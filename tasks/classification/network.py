@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from modeling.config import BertConfig
+from modeling.losses import cross_entropy
 from modeling.models import ClassificationModel
 from tasks.network import row_weights
 
@@ -33,4 +34,4 @@ class ClassificationNetwork:
         truths = tf.reshape(batch["label_ids"], [-1])
         if self.num_labels is None:
             return tf.square(outputs["logits"][:, 0] - tf.cast(truths, tf.float32))
-        return keras.losses.sparse_categorical_crossentropy(truths, outputs["logits"], from_logits=True)
+        return cross_entropy(outputs["logits"], truths)

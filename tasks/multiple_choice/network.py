@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from modeling.config import BertConfig
+from modeling.losses import cross_entropy
 from modeling.models import MultipleChoiceModel
 from tasks.network import row_weights
 
@@ -23,5 +24,4 @@ class MultipleChoiceNetwork:
 
     def losses(self, outputs: Mapping[str, tf.Tensor], batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Cross entropy over the choices of each question: float32 [rows]."""
-        labels = tf.reshape(tf.cast(batch["label_ids"], tf.int32), [-1])
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs["logits"])
+        return cross_entropy(outputs["logits"], tf.reshape(batch["label_ids"], [-1]))

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from modeling.config import BertConfig
 from modeling.feature_tagger import FeatureTaggerModel
+from modeling.losses import cross_entropy
 from modeling.models import TokenClassificationModel
 from tasks.ner.files import NerSettings
 from tasks.network import row_weights
@@ -38,5 +39,5 @@ class NerNetwork:
 
     def losses(self, outputs: Mapping[str, tf.Tensor], batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Cross entropy at each position: float32 [rows * seq]."""
-        labels = tf.maximum(tf.cast(batch["token_labels"], tf.int32), 0)
-        return tf.reshape(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs["logits"]), [-1])
+        labels = tf.maximum(batch["token_labels"], 0)  # any label will do where the weight is 0
+        return tf.reshape(cross_entropy(outputs["logits"], labels), [-1])
