@@ -1,7 +1,7 @@
-"""The corpus of `make demo`: the prose of Python's own documentation, or any folder of text.
+"""The corpus of the demo: the prose of Python's own documentation, or any folder of text.
 
-Every machine that runs the demo has a Python, and a Python's standard library has some hundred thousand words of
-English in its documentation strings, comments and help topics. The sources are read, never imported.
+Every machine that runs the demo has Python, whose standard library has several hundred thousand words of English in its
+docstrings, comments and help topics. The sources are read, never imported.
 """
 
 import ast
@@ -11,87 +11,82 @@ import os
 import re
 import sysconfig
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
 
 from data_prep import split_sentences
 from data_prep.sentence_rules import split
-from data_prep.settings import SentenceSettings
+from data_prep.settings import AUTO, SKIP, SentenceSettings
 from data_prep.split_sentences import Statistics
 from demo.prose import paragraphs
 from foundation import files
 from foundation.errors import BertError
 
-# Folders of tests, of other people's packages, of generated tables.
+# Folders of tests, third-party packages and generated tables.
 _SKIPPED_FOLDERS = {
     "test", "tests", "idle_test", "site-packages", "dist-packages", "lib-dynload", "__pycache__", "encodings",
     "pydoc_data", "_pyrepl", "config",
 }
-_FEWEST_SENTENCES = 3
+_MIN_SENTENCES = 3
+_YOUR_OWN_TEXT = "Pass a folder of .txt files: --corpus=folder, or make demo CORPUS=folder."
 _COMMENT_LINE = re.compile(r"^[ \t]*#[#:!]*(?: |$)(.*)$")
 
 
-def build(output_file, library=None, packages=()):
-    """Writes the prose of a Python's standard library as documents.
+def build(output_file: str, library: str | None = None, packages: Sequence[str] = ()) -> Statistics:
+    """Writes the prose of a Python's standard library as documents. The same Python gives the same file.
 
     Args:
-        output_file: path; one sentence a line, a blank line between documents: a module or a help topic each.
+        output_file: path; one sentence per line, a blank line between documents. A document is a module or help topic.
         library: folder of the standard library; that of the running Python where None.
-        packages: names of installed packages to read as well, after the library.
-
-    Returns:
-        Statistics. The file is the same for the same Python.
+        packages: names of installed packages to read after the library.
 
     Raises:
-        BertError: a package is not installed, or there is no prose to be found.
+        BertError: a package is not installed, or no prose was found.
     """
     library = library or sysconfig.get_path("stdlib")
     folders = [library, *map(_package_folder, packages)]
-    seen = set()
+    seen: set[str] = set()
     done = Statistics()
     with files.atomic(output_file) as temporary, open(temporary, "w", encoding="utf-8") as output:
         for texts in _documents(library, folders):
             done.files += 1
             sentences = [sentence for text in _fresh(texts, seen) for sentence in split(text)]
-            if len(sentences) < _FEWEST_SENTENCES:
+            if len(sentences) < _MIN_SENTENCES:
                 continue
             output.write("\n" * bool(done.documents) + "".join(f"{sentence}\n" for sentence in sentences))
             done.documents += 1
             done.sentences += len(sentences)
             done.words += sum(len(sentence.split()) for sentence in sentences)
         if not done.documents:
-            raise BertError(f"{library}: no Python sources with documentation. Name a folder of text: CORPUS=folder.")
+            raise BertError(f"{library}: no Python sources with documentation. {_YOUR_OWN_TEXT}")
     return done
 
 
-def from_folder(folder, output_file, num_workers=1):
-    """Writes the text files of a folder, and of the folders in it, as documents.
+def from_folder(folder: str, output_file: str, num_workers: int = 1) -> Statistics:
+    """Writes the text files of a folder and its subfolders as documents.
 
-    A file is a document, unless it looks as if blank lines part several: its lines are not wrapped and most stand in
+    A file is one document, unless blank lines seem to separate several: its lines are not wrapped, and most are in
     blocks of two or more. Bytes that are not UTF-8 are left out and counted.
 
     Args:
-        folder: path; its `.txt` files are read, in the order of their names.
-        output_file: path; one sentence a line, a blank line between documents.
+        folder: path; its `.txt` files are read in the order of their names.
+        output_file: path; one sentence per line, a blank line between documents.
         num_workers: processes.
-
-    Returns:
-        Statistics.
 
     Raises:
         BertError: no such folder, no text files in it, or no text in them.
     """
     if not os.path.isdir(folder):
-        raise BertError(f"{folder}: no such folder. CORPUS names a folder that holds .txt files.")
-    found = sorted(
-        os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(".txt")
-    )
+        raise BertError(f"{folder}: no such folder. {_YOUR_OWN_TEXT}")
+    found = sorted(os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names
+                   if name.endswith(".txt"))
     if not found:
-        raise BertError(f"{folder}: holds no .txt files. CORPUS names a folder of text.")
+        raise BertError(f"{folder}: holds no .txt files. {_YOUR_OWN_TEXT}")
     return split_sentences.run(SentenceSettings(
-        input_file=[glob.escape(path) for path in found], output_file=output_file, input_format="auto",
-        on_bad_utf8="skip", num_workers=num_workers))
+        input_file=[glob.escape(path) for path in found], output_file=output_file, input_format=AUTO, on_bad_utf8=SKIP,
+        num_workers=num_workers))
 
 
-def _documents(library, folders):
+def _documents(library: str, folders: Iterable[str]) -> Iterator[list[str]]:
     """Yields the paragraphs of each topic and each module, in a fixed order."""
     for text in _topics(library):
         yield paragraphs(text)
@@ -100,15 +95,15 @@ def _documents(library, folders):
             yield module_paragraphs(_read(path))
 
 
-def _package_folder(name):
+def _package_folder(name: str) -> str:
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise BertError(f"{name}: no such package is installed.")
     return spec.submodule_search_locations[0]
 
 
-def _fresh(texts, seen):
-    """The paragraphs that were not in an earlier document, nor earlier in this one."""
+def _fresh(texts: Iterable[str], seen: set[str]) -> list[str]:
+    """The paragraphs that appear for the first time; adds them to `seen`."""
     fresh = []
     for text in texts:
         key = text.lower()
@@ -118,8 +113,8 @@ def _fresh(texts, seen):
     return fresh
 
 
-def _topics(library):
-    """Yields the texts of `help("topics")`, read from the source of `pydoc_data.topics`; none where it is absent."""
+def _topics(library: str) -> Iterator[str]:
+    """Yields the texts of `help("topics")`, from the source of `pydoc_data.topics`; none where it is absent."""
     tree = _parse(_read(os.path.join(library, "pydoc_data", "topics.py")))
     if tree is None:
         return
@@ -130,23 +125,23 @@ def _topics(library):
                     yield value.value
 
 
-def _modules(library):
-    """Paths of the library's modules, sorted by their names."""
-    found = []
+def _modules(library: str) -> list[str]:
+    """Paths of the library's modules, sorted."""
+    found: list[str] = []
     for folder, folders, names in os.walk(library):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and "-" not in name)
         found += [os.path.join(folder, name) for name in names if name.endswith(".py")]
     return sorted(found, key=lambda path: os.path.relpath(path, library).split(os.sep))
 
 
-def module_paragraphs(source):
-    """The prose of one module: docstrings and comments, in the order of the source.
+def module_paragraphs(source: str) -> list[str]:
+    """The prose of one module, docstrings and comments, in the order of the source.
 
     Args:
-        source: str, Python.
+        source: Python.
 
     Returns:
-        list of str, paragraphs; none where the source does not parse.
+        paragraphs; none where the source does not parse.
     """
     tree = _parse(source)
     if tree is None:
@@ -160,20 +155,21 @@ def module_paragraphs(source):
     return [paragraph for _, text in sorted(texts) for paragraph in paragraphs(text)]
 
 
-def _comments(source):
-    """Yields (line, text) of each run of comment lines."""
-    run, first = [], 0
+def _comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yields each block of consecutive comment lines, with the number of its first line."""
+    block: list[str] = []
+    first = 0
     for number, line in enumerate([*source.split("\n"), ""], 1):
         match = _COMMENT_LINE.match(line)
         if match:
-            first = first if run else number
-            run.append(match.group(1))
-        elif run:
-            yield first, "\n".join(run)
-            run = []
+            first = first if block else number
+            block.append(match.group(1))
+        elif block:
+            yield first, "\n".join(block)
+            block = []
 
 
-def _parse(source):
+def _parse(source: str) -> ast.Module | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -182,7 +178,8 @@ def _parse(source):
             return None
 
 
-def _read(path):
+def _read(path: str) -> str:
+    """The text of a source; empty where it is absent or not UTF-8."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()

@@ -1,91 +1,121 @@
-"""Fill-in-the-blank: what a pre-trained BERT puts in the place of a hidden word."""
+"""Fill-in-the-blank: the words that a pre-trained BERT predicts for a hidden word."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
-from modeling.checkpoints import load
-from modeling.config import BertConfig
 from modeling.models import PretrainingModel
 from tokenization.tokenizer import Tokenizer
-from tokenization.vocabulary import Vocabulary
+from training import initial_model
+from training.settings import InitialModelSettings
+
+_MIN_LETTERS = 3
 
 
 @dataclasses.dataclass(frozen=True)
 class Blank:
-    """One hidden word and the guesses for it.
+    """One hidden word and its predictions.
 
     Attributes:
         sentence: the text, with `____` for the hidden word.
         answer: the hidden word.
-        guesses: list of (piece, probability), best first.
+        guesses: word pieces with their probabilities, best first.
     """
 
     sentence: str
     answer: str
-    guesses: list
+    guesses: list[tuple[str, float]]
 
-    def line(self):
-        """One line for the screen."""
+    def line(self) -> str:
+        """Two lines for the console."""
         guesses = "  ".join(f"{piece} {probability:.0%}" for piece, probability in self.guesses)
-        right = "right" if self.guesses[0][0] == self.answer else f"was: {self.answer}"
-        return f"  {self.sentence}\n      {guesses}   ({right})"
+        verdict = "right" if self.guesses[0][0] == self.answer else f"answer: {self.answer}"
+        return f"  {self.sentence}\n      {guesses}   ({verdict})"
 
 
 class BlankFiller:
-    """Guesses hidden words with the model of a folder.
+    """Predicts hidden words.
 
     Args:
-        folder: a final model: bert_config.json, vocab.txt, bert_model.ckpt.
-        do_lower_case: as the vocabulary was made.
+        model: PretrainingModel.
+        tokenizer: of the model's vocabulary.
+
+    `open_model` makes one.
     """
 
-    def __init__(self, folder, do_lower_case=True):
-        self.vocabulary = Vocabulary.from_file(f"{folder}/vocab.txt")
-        self.tokenizer = Tokenizer(self.vocabulary, do_lower_case)
-        self.model = PretrainingModel(BertConfig.from_json_file(f"{folder}/bert_config.json"))
-        load.load_into(self.model, folder)
+    def __init__(self, model: PretrainingModel, tokenizer: Tokenizer) -> None:
+        self.model, self.tokenizer = model, tokenizer
+        self.vocabulary = tokenizer.vocabulary
 
-    def hide_each(self, sentences, seed, guesses=3):
-        """Hides one whole word of each sentence and guesses it.
+    def hide_each(self, sentences: Sequence[str], seed: int, guesses: int = 3) -> list[Blank]:
+        """Hides one whole word of each sentence and predicts it.
 
         Args:
-            sentences: list of str, each shorter than the model's positions.
+            sentences: each with fewer word pieces than the model has positions.
             seed: chooses the words.
-            guesses: how many.
+            guesses: predictions for each.
 
         Returns:
-            list of Blank, a sentence without a word of letters left out.
+            a Blank for each sentence that has a word of letters only.
         """
         rng = np.random.default_rng(seed)
-        hidden = [self._hide(sentence, rng) for sentence in sentences]
-        hidden = [each for each in hidden if each]
-        length = max(len(ids) for _, ids, _, _ in hidden)
-        ids = np.full((len(hidden), length), self.vocabulary.pad_id)
-        for row, (_, row_ids, _, _) in zip(ids, hidden):
-            row[: len(row_ids)] = row_ids
-        features = {"input_ids": ids, "input_mask": (ids != self.vocabulary.pad_id).astype(np.int32),
-                    "segment_ids": np.zeros_like(ids),
-                    "masked_lm_positions": np.array([[position] for _, _, position, _ in hidden])}
-        logits = np.asarray(self.model(features)["masked_lm_logits"])[:, 0]
+        hidden = [each for each in (self._hide(sentence, rng) for sentence in sentences) if each]
+        if not hidden:
+            return []
+        logits = np.asarray(self.model(self._features(hidden))["masked_lm_logits"])[:, 0]
         probabilities = np.exp(logits - logits.max(axis=-1, keepdims=True))
         probabilities /= probabilities.sum(axis=-1, keepdims=True)
         return [
-            Blank(text, answer, [(self.vocabulary.tokens[index], float(row[index]))
-                                 for index in np.argsort(-row)[:guesses]])
-            for (text, _, _, answer), row in zip(hidden, probabilities)
+            Blank(each.text, each.answer, [(self.vocabulary.tokens[index], float(row[index]))
+                                           for index in np.argsort(-row)[:guesses]])
+            for each, row in zip(hidden, probabilities)
         ]
 
-    def _hide(self, sentence, rng):
-        """(text with a blank, ids with [MASK], its position, the hidden piece), or None."""
+    def _hide(self, sentence: str, rng: np.random.Generator) -> "_Hidden | None":
+        """Hides a word drawn at random; None where the sentence has no word of letters only."""
         vocabulary = self.vocabulary
         ids, starts, ends = self.tokenizer.encode_with_offsets(sentence)
         tokens = vocabulary.tokens_of(ids)
-        whole = [index for index, token in enumerate(tokens)
-                 if token.isalpha() and len(token) > 2 and not [*tokens, "."][index + 1].startswith("##")]
+        whole = [index for index, (token, following) in enumerate(zip(tokens, [*tokens[1:], "."]))
+                 if token.isalpha() and len(token) >= _MIN_LETTERS and not following.startswith("##")]
         if not whole:
             return None
         index = int(rng.choice(whole))
         text = f"{sentence[: starts[index]]}____{sentence[ends[index] :]}"
         masked = [vocabulary.cls_id, *ids[:index], vocabulary.mask_id, *ids[index + 1 :], vocabulary.sep_id]
-        return text, masked, index + 1, tokens[index]
+        return _Hidden(text, masked, index + 1, tokens[index])
+
+    def _features(self, hidden: "Sequence[_Hidden]") -> dict[str, np.ndarray]:
+        """The rows as the model reads them, padded to the longest."""
+        ids = np.full((len(hidden), max(len(each.ids) for each in hidden)), self.vocabulary.pad_id)
+        for row, each in zip(ids, hidden):
+            row[: len(each.ids)] = each.ids
+        return {"input_ids": ids, "input_mask": (ids != self.vocabulary.pad_id).astype(np.int32),
+                "segment_ids": np.zeros_like(ids),
+                "masked_lm_positions": np.array([[each.position] for each in hidden])}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Hidden:
+    """A sentence with a hidden word.
+
+    Attributes:
+        text: with a blank for the word.
+        ids: with [MASK] for it, between [CLS] and [SEP].
+        position: of [MASK].
+        answer: the word.
+    """
+
+    text: str
+    ids: list[int]
+    position: int
+    answer: str
+
+
+def open_model(folder: str) -> BlankFiller:
+    """Loads the model of a folder that is laid out as a released one."""
+    initial = initial_model.find(InitialModelSettings(init_checkpoint=folder))
+    model = PretrainingModel(initial.config)
+    initial.load(model)
+    return BlankFiller(model, initial.tokenizer())

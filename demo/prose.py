@@ -1,7 +1,8 @@
-"""Documentation strings into running prose: code, tables, signatures and markup taken out, paragraphs re-flowed."""
+"""Docstrings to running prose, without code, tables, signatures and markup, a line for each paragraph."""
 
 import inspect
 import re
+from collections.abc import Iterator, Sequence
 
 _BULLET = re.compile(r"(?:[-*•o+]|\(?\d{1,2}[.)]|\([a-z]\)|[a-z]\))\s+(?=\S)")
 _UNDERLINE = re.compile(r"([-=~^*#\"'`+_.:/\\!<>|])\1{2,}[-=~^*#\"'`+_.:/\\!<>| ]*$")
@@ -18,7 +19,7 @@ _QUOTED_NAME = re.compile(r'"([A-Za-z_][\w.]*(?:\(\))?)"')
 _ENDING = re.compile(r"[.!?]['\")\]]*$")
 _PLAIN_WORD = re.compile(r"[(\"']?[A-Za-z]+(?:['’-][A-Za-z]+)*[.,;:!?)\"']*$")
 _CODE = re.compile(r"[=<>{}\\|@^~\[\]]|\w\(\w*,|::|\$|/\w+/|\w\.\w+\.\w|%[sdr]|&&|->|\.\.\.")
-# Words without which no English sentence of some length gets by.
+# Any English sentence of some length has several of these words.
 _COMMON = frozenset(
     re.findall(
         r"\w+",
@@ -34,29 +35,29 @@ _LICENCE = re.compile(
 )
 _EDITOR_NOTE = re.compile(r"\b(?:XXX|TODO|FIXME|pylint|noqa|type: ignore|pragma|vim:|https?:|www\.|doi:|\w@\w+\.\w)")
 
-_FEWEST_WORDS = 6
-# Where the capital or the full stop is missing, more of it must speak for itself.
-_FEWEST_WORDS_OF_FRAGMENT = 10
-_PLAIN_SHARE = 0.75
-_CODE_SHARE = 0.1
+_MIN_WORDS = 6
+# A paragraph without a capital at its beginning or a full stop at its end.
+_MIN_WORDS_OF_FRAGMENT = 10
+_MIN_PLAIN_SHARE = 0.75
+_MAX_CODE_SHARE = 0.1
 
 
-def paragraphs(text):
-    """Takes the prose out of one documentation string.
+def paragraphs(text: str) -> list[str]:
+    """Extracts the prose of a docstring.
 
     Args:
-        text: str, plain text or reStructuredText, indented as in its source.
+        text: plain text or reStructuredText, indented as in its source.
 
     Returns:
-        list of str: paragraphs of English sentences, one line each; often none.
+        paragraphs of English sentences, one line each; often none.
     """
     blocks = _blocks(inspect.cleandoc(text).expandtabs().split("\n"))
     found = (clean_markup(" ".join(lines)).replace("::", ":") for lines in blocks)
     return [paragraph for paragraph in found if is_prose(paragraph)]
 
 
-def clean_markup(text):
-    """Takes reStructuredText's inline marks off the words they stand on, and unifies white space."""
+def clean_markup(text: str) -> str:
+    """Removes reStructuredText's inline markup around words; white space becomes single spaces."""
     text = _ROLE.sub(r"\1", text)
     text = _TICKS.sub(lambda match: next(group for group in match.groups() if group), text)
     text = _EMPHASIS.sub(r"\1", text)
@@ -65,29 +66,31 @@ def clean_markup(text):
     return " ".join(text.split())
 
 
-def is_prose(paragraph):
-    """Whether a paragraph is English sentences rather than code, a heading, a list of names or a licence."""
+def is_prose(paragraph: str) -> bool:
+    """Whether a paragraph is English sentences, not code, a heading, a list of names or a licence."""
     words = paragraph.split()
     whole = bool(_ENDING.search(paragraph)) and paragraph.lstrip("\"'(")[:1].isupper()
-    if len(words) < (_FEWEST_WORDS if whole else _FEWEST_WORDS_OF_FRAGMENT):
+    if len(words) < (_MIN_WORDS if whole else _MIN_WORDS_OF_FRAGMENT):
         return False
     if _LICENCE.search(paragraph) or _EDITOR_NOTE.search(paragraph):
         return False
     if len(_COMMON & {word.strip(".,;:!?()\"'").lower() for word in words}) < 2:
         return False
     plain = sum(1 for word in words if _PLAIN_WORD.match(word))
-    return plain >= _PLAIN_SHARE * len(words) and len(_CODE.findall(paragraph)) <= _CODE_SHARE * len(words)
+    return plain >= _MIN_PLAIN_SHARE * len(words) and len(_CODE.findall(paragraph)) <= _MAX_CODE_SHARE * len(words)
 
 
-def _blocks(lines):
-    """Yields the paragraphs of a cleaned docstring as lists of lines, without those that are not running text."""
-    block, indent, literal = [], 0, None
+def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Yields the paragraphs of a cleaned docstring as lists of lines, without lines that are not running text."""
+    block: list[str] = []
+    indent = 0  # of the block
+    literal: int | None = None  # indent of the line that ended in `::`
     in_example = False
     for line in [*lines, ""]:
         stripped = line.strip()
         depth = len(line) - len(line.lstrip())
         if literal is not None and (not stripped or depth > literal):
-            continue  # what `::` introduced is indented deeper
+            continue  # a literal block is indented more than the line that introduces it
         literal = None
         in_example = bool(stripped) and (in_example or stripped.startswith(">>>"))
         directive = _DIRECTIVE.match(stripped)
@@ -98,7 +101,7 @@ def _blocks(lines):
             stripped = stripped[bullet.end() :]
             depth += bullet.end()
         if _UNDERLINE.match(stripped):
-            block = block[:-1]  # a heading, if it has any line above
+            block = block[:-1]  # the line above is a heading
             stripped = ""
         elif in_example or _COLUMNS.search(stripped):
             stripped = ""
@@ -112,6 +115,6 @@ def _blocks(lines):
             block.append(stripped)
 
 
-def _begins_paragraph(previous, line, deeper):
-    """Whether a line begins a paragraph: a field does, and a change of indentation that is not in mid-sentence."""
+def _begins_paragraph(previous: str, line: str, deeper: int) -> bool:
+    """Whether a line begins a paragraph: it is a field, or its indentation changes between two sentences."""
     return bool(_FIELD.match(line)) or (abs(deeper) >= 2 and (previous[-1] in ".:!?" or not line[0].islower()))

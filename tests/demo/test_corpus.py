@@ -1,4 +1,4 @@
-"""The corpus of the demo: prose out of documentation strings, and folders of text."""
+"""The corpus of the demo: the prose of docstrings, and folders of text."""
 
 import pathlib
 import sysconfig
@@ -57,7 +57,7 @@ PROSE = [
 ]
 
 
-def test_prose_of_a_module_comes_in_the_order_of_its_source():
+def test_prose_of_a_module_is_in_the_order_of_its_source():
     assert corpus.module_paragraphs(MODULE) == PROSE
 
 
@@ -80,7 +80,7 @@ def test_prose_of_a_module_comes_in_the_order_of_its_source():
     ("if x is None: return the_other[0] and y[1]", []),
     ("", []),
 ])
-def test_prose_is_taken_and_the_rest_is_left(text, prose):
+def test_only_prose_is_extracted(text, prose):
     assert paragraphs(text) == prose
 
 
@@ -91,7 +91,7 @@ def test_prose_is_taken_and_the_rest_is_left(text, prose):
     ("As was shown [1]_, it is so [2].", "As was shown, it is so."),
     ("2 * 3 * 4 and `quoted'", "2 * 3 * 4 and quoted"),
 ])
-def test_markup_is_taken_off_its_words(marked, clean):
+def test_markup_around_words_is_removed(marked, clean):
     assert clean_markup(marked) == clean
 
 
@@ -102,7 +102,7 @@ def test_markup_is_taken_off_its_words(marked, clean):
     "See https://example.com for the rest of it, which is long.",
     "Short one.",
 ])
-def test_licences_notes_and_scraps_are_no_prose(text):
+def test_licences_notes_and_fragments_are_not_prose(text):
     assert not is_prose(text)
 
 
@@ -138,12 +138,12 @@ def test_topics_and_modules_become_documents_without_repetition(library, tmp_pat
     assert (done.documents, done.sentences, done.words) == (2, text.count("\n") - 1, len(text.split()))
 
 
-def test_library_without_topics_still_gives_its_modules(library, tmp_path):
+def test_library_without_topics_yields_its_modules(library, tmp_path):
     (library / "pydoc_data" / "topics.py").unlink()
     assert corpus.build(str(tmp_path / "out.txt"), str(library)).documents == 1
 
 
-def test_library_without_sources_is_an_error_and_leaves_nothing(tmp_path):
+def test_library_without_sources_is_an_error_and_writes_nothing(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(BertError, match="no Python sources with documentation"):
         corpus.build(str(tmp_path / "out.txt"), str(tmp_path / "empty"))
@@ -168,10 +168,10 @@ def test_documentation_of_the_running_python_becomes_clean_prose(tmp_path):
     assert sum(character.isalpha() or character in " .,\n" for character in text) > 0.93 * len(text)
 
 
-def test_folder_gives_each_file_as_a_document_in_the_order_of_names(tmp_path):
+def test_each_file_of_a_folder_is_a_document_in_the_order_of_names(tmp_path):
     folder = tmp_path / "texts"
     (folder / "deep").mkdir(parents=True)
-    (folder / "b.txt").write_text("The second file. It is short.")
+    (folder / "b [2].txt").write_text("The second file. It is short.")  # a name that a glob would not match
     (folder / "a.txt").write_bytes(b"The first file.\xff It has two paragraphs.\n\nThis is one.\n")
     (folder / "deep" / "c.txt").write_text("One document.\nIts end.\n\nAnother document.\nIts end too.\n")
     (folder / "notes.md").write_text("Not a text file.")
@@ -184,7 +184,7 @@ def test_folder_gives_each_file_as_a_document_in_the_order_of_names(tmp_path):
     assert (done.files, done.documents, done.bad_bytes) == (3, 4, 1)
 
 
-def test_folder_that_is_missing_or_holds_no_text_is_an_error(tmp_path):
+def test_folder_that_is_missing_or_has_no_text_is_an_error(tmp_path):
     with pytest.raises(BertError, match="no such folder"):
         corpus.from_folder(str(tmp_path / "gone"), str(tmp_path / "out.txt"))
     with pytest.raises(BertError, match=r"holds no \.txt files"):

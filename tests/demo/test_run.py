@@ -1,4 +1,4 @@
-"""The demo's command on a small folder of text: every part is made, and both figures are said."""
+"""The demo's command on a small folder of text: every file is written, and the metrics are printed."""
 
 import json
 import random
@@ -25,7 +25,7 @@ def demo(corpus, output, *flags):
                           capture_output=True, text=True, timeout=300)
 
 
-def test_demo_makes_everything_and_says_both_figures(corpus, tmp_path):
+def test_demo_writes_every_file_and_prints_its_metrics(corpus, tmp_path):
     done = demo(corpus, tmp_path, "--num_train_steps=8", "--vocab_size=120")
     assert done.returncode == 0, done.stderr
     for name in ("corpus.txt", "vocab.txt", "train.tfrecord", "held_out.tfrecord", "learning_curve.png",
@@ -42,7 +42,7 @@ def test_demo_makes_everything_and_says_both_figures(corpus, tmp_path):
     assert not set(filter(None, train)) & set(filter(None, held_out))
 
 
-def test_folder_without_text_is_told_in_one_line(tmp_path):
+def test_folder_without_text_is_reported_in_one_line(tmp_path):
     (tmp_path / "empty").mkdir()
     done = demo(tmp_path / "empty", tmp_path / "out")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The demo's labelled set: half of each label, the same words, no sentence in two splits."""
+"""The demo's labelled set: half of the rows have each label, shuffling keeps the words, splits share no sentence."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_half_of_the_sentences_are_shuffled_and_keep_their_words():
         assert (text == known[frozenset(text.split())]) == (label == "whole")
 
 
-def test_sentences_that_are_too_short_or_long_are_left_out():
+def test_sentences_that_are_too_short_or_too_long_are_left_out():
     assert word_order.labelled(["too short", " ".join(["long"] * 30)], 10, seed=0) == []
 
 
@@ -28,6 +28,6 @@ def test_splits_share_no_sentence(tmp_path):
     assert len(set(together)) == len(together) == 60
 
 
-def test_text_without_sentences_of_middling_length_is_told(tmp_path):
-    with pytest.raises(BertError, match="are too few for a labelled set"):
+def test_text_without_sentences_of_medium_length_is_reported(tmp_path):
+    with pytest.raises(BertError, match="too few sentences of 8 to 20 words for a labelled set"):
         word_order.write_files(str(tmp_path), ["one two"], ["three"])
