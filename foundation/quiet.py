@@ -7,6 +7,7 @@ module is imported. Anything that is not a known notice is passed on, and errors
 import contextlib
 import importlib.abc
 import importlib.machinery
+import logging
 import os
 import re
 import sys
@@ -23,6 +24,8 @@ _NOTICE = re.compile(
 def install() -> None:
     """Makes the first `import tensorflow` of this process quiet, without importing it."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # With several machines, its Python side reports each step of connecting them.
+    logging.getLogger("tensorflow").setLevel(logging.WARNING)
     if "tensorflow" not in sys.modules and not any(isinstance(each, _Finder) for each in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 

@@ -139,7 +139,8 @@ def _tpu_strategy(hardware: HardwareSettings) -> tf.distribute.Strategy:
         tf.tpu.experimental.initialize_tpu_system(resolver)
         return tf.distribute.TPUStrategy(resolver)
     except Exception as error:  # the resolver raises whatever its HTTP client or the runtime raises
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        # The first lines of a runtime error are about the graph; its last line is the reason.
+        reason = next(filter(None, map(str.strip, reversed(str(error).splitlines()))), type(error).__name__)
         raise BertError(
             f"TPU {address!r} cannot be reached: {reason}. Check --tpu_name, --tpu_zone, --gcp_project."
         ) from None

@@ -1,6 +1,7 @@
 """The driver on a tiny task: learning, resume, the best weights, predictions from a finished folder, messages."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from modeling.config import BertConfig
 from modeling.models import QuestionAnsweringModel, named_variables
 from tasks.classification.files import ClassificationSettings
 from tasks.classification.task import ClassificationTask
+from tests import cluster
 from tests.conftest import WORDS
 from tests.finetuning.process import from_dict, run, settings
 from training import metrics_log
@@ -126,6 +128,22 @@ def test_two_devices_train_the_weights_of_one(task, start, tmp_path):
     one, other = (load.find(str(tmp_path / name)).reader for name in ("one", "two"))
     for name in one.names:
         np.testing.assert_allclose(one.get(name), other.get(name), atol=5e-5)
+
+
+def test_two_machines_train_the_weights_of_one(task, start, tmp_path):
+    run(task, settings(tmp_path / "one", initial_model=start, do_predict=True))
+    two = settings(tmp_path / "two", initial_model=start, do_eval=True, do_predict=True)
+    machines = [subprocess.Popen(
+        [sys.executable, "-m", "tests.finetuning.process", json.dumps({"task": task, "settings": two}), "1"],
+        env={**os.environ, **each}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for each in cluster.environments(2)]
+    first, second = (machine.communicate(timeout=240)[0] for machine in machines)
+    assert [machine.returncode for machine in machines] == [0, 0], first + second
+    assert "2 CPU replicas on 2 machines" in first and "evaluation at step" not in second
+    one, other = (load.find(str(tmp_path / name)).reader for name in ("one", "two"))
+    for name in one.names:
+        np.testing.assert_allclose(one.get(name), other.get(name), atol=5e-5)
+    np.testing.assert_allclose(*(np.loadtxt(tmp_path / name / "test_results.tsv") for name in ("one", "two")), atol=1e-4)
 
 
 def test_early_stop_ends_a_run_that_gets_no_better_and_stays_ended(task, start, tmp_path, capsys):

@@ -6,12 +6,12 @@ For what only a fresh process can have: several logical devices, a place in a cl
 import dataclasses
 import json
 import os
-import socket
 import subprocess
 import sys
 
 import tensorflow as tf
 
+from tests import cluster
 from training import pretraining
 from training.settings import (
     HardwareSettings,
@@ -52,12 +52,7 @@ def start(values, logical_devices=1, environment=None):
 
 def start_cluster(values, machines):
     """Starts a process for each machine of a cluster on loopback; returns the Popens, the first machine's first."""
-    listening = [socket.create_server(("localhost", 0)) for _ in range(machines)]
-    cluster = {"worker": [f"localhost:{each.getsockname()[1]}" for each in listening]}
-    for each in listening:
-        each.close()
-    return [start(values, environment={"TF_CONFIG": json.dumps(
-        {"cluster": cluster, "task": {"type": "worker", "index": index}})}) for index in range(machines)]
+    return [start(values, environment=each) for each in cluster.environments(machines)]
 
 
 def finish(process):
