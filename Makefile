@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 DEMO_OUTPUT ?= demo_output
 CORPUS ?=
 
-.PHONY: demo test test-interop lint bench clean help
+.PHONY: demo test test-interop lint gpu clean help
 
 help:            ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 16
@@ -20,8 +20,12 @@ test: $(VENV)/.test  ## The tests, in parallel
 test-interop: $(VENV)/.interop  ## The tests against transformers and PyTorch, which it installs (CPU is enough)
 	$(RUN) -m pytest tests/interop -n 1 -rs
 
-lint: $(VENV)/.test  ## ruff
+lint: $(VENV)/.test  ## Style (ruff) and types (mypy)
 	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+
+gpu: | $(VENV)/.python  ## Adds the CUDA libraries for an NVIDIA GPU to the environment (docs/cloud.md)
+	$(RUN) -m pip install --quiet -r requirements-gpu.txt
 
 clean:           ## Removes the environment and what the demo made
 	rm -rf $(VENV) $(DEMO_OUTPUT)

@@ -96,17 +96,25 @@ class TextEncoder:
         Args:
             lines: each one sentence or two.
 
-        Yields:
-            Features of some of the lines, in their order.
+        Returns:
+            Features of some of the lines at a time, in their order.
         """
         first, second = zip(*map(split_pair, lines))
-        tokens, row_splits = pair_features(
-            self.tokenizer, list(first), list(second) if any(second) else None, self.settings.max_seq_length)
+        return self.chunks_of_pairs(list(first), list(second) if any(second) else None)
+
+    def chunks_of_pairs(self, first: list[str], second: list[str] | None) -> Iterator[Features]:
+        """As `chunks`, of texts that are already apart.
+
+        Args:
+            first: at least one text.
+            second: the second text of each, "" for none; or None.
+        """
+        tokens, row_splits = pair_features(self.tokenizer, first, second, self.settings.max_seq_length)
         most_tokens = _CHUNK_BYTES // (4 * self.hidden_size * len(self.settings.names))
         begin = 0
-        while begin < len(lines):
+        while begin < len(first):
             end = int(np.searchsorted(row_splits, row_splits[begin] + most_tokens, side="right")) - 1
-            end = min(max(end, begin + 1), len(lines))
+            end = min(max(end, begin + 1), len(first))
             span = slice(row_splits[begin], row_splits[end])
             yield Features({name: column[span] for name, column in tokens.items()},
                            row_splits[begin : end + 1] - row_splits[begin], {})

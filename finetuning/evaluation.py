@@ -3,9 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from finetuning.prediction import RowPredictor
+from finetuning.prediction import RowPredictor, as_arrays
 from finetuning.splits import Splits
 from foundation.errors import BertError
 from inputs.features import Features
@@ -78,9 +76,7 @@ class Evaluator:
             if not len(features):
                 raise BertError(f"{', '.join(self.task.files(split))}: holds no example.")
             outputs = self._mean_outputs(features, batch_size, split)
-            self._kept = {key: Predicted(examples, features, {
-                name: values if name in self.task.token_outputs else np.stack(values)
-                for name, values in outputs.items()}, self.tokenizer)}
+            self._kept = {key: Predicted(examples, features, as_arrays(self.task, outputs), self.tokenizer)}
         return self._kept[key]
 
     def _mean_outputs(self, features: Features, batch_size: int, split: str) -> dict[str, list[Any]]:

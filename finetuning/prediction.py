@@ -1,15 +1,37 @@
 """A trained model over all rows of a data set: the outputs of each row, in the order of the rows."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import keras
+import numpy as np
 from tqdm import tqdm
 
+from foundation.errors import BertError
 from inputs import batching
 from inputs.features import Features
+from modeling.checkpoints.load import LoadReport
 from tasks.task import Task
 from training import step
 from training.devices import Placement
+from training.initial_model import InitialModel
 from training.step import PredictionStep
+
+
+def load_weights(task: Task, model: keras.Model, initial: InitialModel) -> LoadReport:
+    """Loads trained weights, head included, into a task's model. Raises BertError where the checkpoint lacks some."""
+    loaded = initial.load(model)
+    lacking = [name for name in loaded.initial if not name.startswith("bert/pooler/")]
+    if lacking:
+        assert initial.checkpoint
+        raise BertError(f"{initial.checkpoint.path}: not a trained {task.name} model ({lacking[0]} is missing). "
+                        f"Train first: --do_train=true.")
+    return loaded
+
+
+def as_arrays(task: Task, outputs: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """The outputs of rows (`RowPredictor.outputs`) as `tasks.task.Predicted` holds them."""
+    return {name: values if name in task.token_outputs else np.stack(values) for name, values in outputs.items()}
 
 
 class RowPredictor:

@@ -11,7 +11,7 @@ from finetuning import description
 from finetuning.best_model import BestModel, best_of, read_evaluations
 from finetuning.evaluation import Evaluator
 from finetuning.objective import TaskObjective
-from finetuning.prediction import RowPredictor
+from finetuning.prediction import RowPredictor, load_weights
 from finetuning.settings import FineTuningSettings
 from finetuning.splits import Splits
 from foundation import run_files
@@ -85,7 +85,8 @@ def prepare(task: Task, settings: FineTuningSettings, models: list[InitialModel]
     training = _training(made, settings, len(features)) if features else None
     tokens = float(np.diff(features.row_splits).mean()) * features.sequences_per_row if features else 1.0
     reporter = Reporter(directory, training.last_step if training else 0, settings.train_batch_size, tokens)
-    members = [functools.partial(_load_member, task, made, member) for member in models] if settings.ensemble else []
+    members = [functools.partial(load_weights, task, made.model, member)
+               for member in models] if settings.ensemble else []
     evaluator = Evaluator(task, splits, tokenizer, RowPredictor(task, placement, made.objective, static_shapes),
                           members, placement.is_chief)
     best = BestModel(directory, task.metric, settings.early_stop)
@@ -164,7 +165,7 @@ def load_trained(run: Run) -> int:
         if member.config.replace(do_lower_case=None) != run.config.replace(do_lower_case=None):
             raise BertError(f"{member.config_file} differs from {run.initial.config_file}: the models of an ensemble "
                             f"need the same configuration.")
-        loaded = _load_member(run.task, run.setup, member)
+        loaded = load_weights(run.task, run.setup.model, member)
         assert member.checkpoint
         run.reporter.print(f"{member.checkpoint.path}: {len(loaded.read)} tensors loaded.")
     # The metric that the run selected by: the task at hand may be another, such as AX with MNLI's model.
@@ -209,16 +210,6 @@ def _evaluate_and_keep(run: Run, step: int) -> bool:
     """Evaluates weights that have just been trained; returns whether to stop training."""
     run.evaluator.forget()
     return run.best.add(step, evaluate(run, step), all_variables(run.setup.model))
-
-
-def _load_member(task: Task, made: Setup, member: InitialModel) -> load.LoadReport:
-    loaded = member.load(made.model)
-    lacking = [name for name in loaded.initial if not name.startswith("bert/pooler/")]
-    if lacking:
-        assert member.checkpoint
-        raise BertError(f"{member.checkpoint.path}: not a trained {task.name} model ({lacking[0]} is missing). "
-                        f"Train first: --do_train=true.")
-    return loaded
 
 
 def _describe(run: Run, folder: str, metrics: dict[str, float]) -> None:
