@@ -94,7 +94,8 @@ def test_finished_folder_predicts_for_a_task_of_another_metric(trained, task):
     class OtherTask(ClassificationTask):
         metric = "f1"
 
-    again = driver.run(OtherTask(ClassificationSettings(**task)), from_dict(settings(folder, do_train=False, do_predict=True)))
+    again = driver.run(OtherTask(ClassificationSettings(**task)),
+                       from_dict(settings(folder, do_train=False, do_predict=True)))
     assert again.step == report.step
 
 
@@ -143,7 +144,8 @@ def test_two_machines_train_the_weights_of_one(task, start, tmp_path):
     one, other = (load.find(str(tmp_path / name)).reader for name in ("one", "two"))
     for name in one.names:
         np.testing.assert_allclose(one.get(name), other.get(name), atol=5e-5)
-    np.testing.assert_allclose(*(np.loadtxt(tmp_path / name / "test_results.tsv") for name in ("one", "two")), atol=1e-4)
+    predictions = [np.loadtxt(tmp_path / name / "test_results.tsv") for name in ("one", "two")]
+    np.testing.assert_allclose(*predictions, atol=1e-4)
 
 
 def test_early_stop_ends_a_run_that_gets_no_better_and_stays_ended(task, start, tmp_path, capsys):

@@ -88,7 +88,7 @@ def test_files_and_folders_are_handled_alike_on_every_file_system(tmp_path, remo
     files.remove(f"{root}/a.txt")
     files.remove_folder(f"{root}/inner")
     assert not files.exists(f"{root}/a.txt") and not files.exists(f"{root}/inner/c.txt")
-    with pytest.raises(BertError, match="a.txt: no such file"):
+    with pytest.raises(BertError, match=r"a\.txt: no such file"):
         files.read_bytes(f"{root}/a.txt")
 
 
