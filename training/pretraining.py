@@ -1,12 +1,8 @@
 """Pre-training: settings in, a trained and evaluated BERT out (paper, section 3.1 and appendix A.2)."""
 
 import dataclasses
-import os
 
-from foundation import files
-from foundation.errors import BertError
-from training import initial_model
-from training.initial_model import InitialModel
+from training import pretraining_inputs
 from training.settings import PretrainingSettings
 
 
@@ -29,25 +25,6 @@ class Report:
         return f"Done at step {self.step:,}." + (f" Model: {self.final_model}" if self.final_model else "")
 
 
-@dataclasses.dataclass(frozen=True)
-class Inputs:
-    """What a run reads.
-
-    Attributes:
-        initial: InitialModel.
-        train_files: TFRecords to train on.
-        eval_files: TFRecords to evaluate on.
-    """
-
-    initial: InitialModel
-    train_files: list[str]
-    eval_files: list[str]
-
-    def sizes(self) -> list[list[str | int]]:
-        """Name and bytes of each training file: another set of records is another run."""
-        return [[os.path.basename(path), files.size(path)] for path in self.train_files]
-
-
 def run(settings: PretrainingSettings) -> Report:
     """Trains, evaluates, or both.
 
@@ -60,7 +37,7 @@ def run(settings: PretrainingSettings) -> Report:
     Raises:
         BertError: anything the user can fix; see each step.
     """
-    inputs = find_inputs(settings)
+    inputs = pretraining_inputs.find(settings)
     # Imported here: TensorFlow takes seconds, and mistakes in flags and paths have been reported by now.
     from training import pretraining_steps as steps
 
@@ -73,16 +50,3 @@ def run(settings: PretrainingSettings) -> Report:
     if settings.do_train:
         steps.draw_curve(run)
     return report
-
-
-def find_inputs(settings: PretrainingSettings) -> Inputs:
-    """Finds the configuration, the checkpoint and the records. Raises BertError where one of them is missing."""
-    if not (settings.do_train or settings.do_eval):
-        raise BertError("Nothing to do: pass --do_train=true, --do_eval=true, or both.")
-    initial = initial_model.find(settings.initial_model, training=settings.keep_optimizer)
-    initial.check_length(settings.max_seq_length)
-    if settings.keep_optimizer and not initial.checkpoint:
-        raise BertError("--keep_optimizer needs --init_checkpoint, a checkpoint of a training run.")
-    train_files = files.match(settings.input_file, "input_file")
-    held_out = settings.eval_input_file
-    return Inputs(initial, train_files, files.match(held_out, "eval_input_file") if held_out else train_files)

@@ -14,7 +14,7 @@ from modeling.config import BertConfig
 from modeling.models import PretrainingModel
 from training import curve, input_pipeline, setup
 from training.input_pipeline import RecordSource
-from training.pretraining import Inputs
+from training.pretraining_inputs import Inputs
 from training.pretraining_objective import PretrainingObjective
 from training.reporting import Reporter
 from training.schedule import WarmupLinearDecay
