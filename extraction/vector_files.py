@@ -213,7 +213,7 @@ class _NpzWriter:
 def _add_array(archive: zipfile.ZipFile, name: str, path: str, dtype: np.dtype, shape: tuple[int, ...]) -> None:
     """Adds the bytes of an array to an npz, and removes their file."""
     with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-        np.lib.format.write_array_header_2_0(entry, {  # type: ignore[arg-type]
+        np.lib.format.write_array_header_2_0(entry, {
             "descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
         with files.open_file(path, "rb") as part:
             shutil.copyfileobj(part, entry, 1 << 22)

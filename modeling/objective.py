@@ -4,6 +4,8 @@ Losses are summed over a batch and the divisor is kept apart, so that sums of re
 added before they are divided: the result is then that of one large batch on one device.
 """
 
+from collections.abc import Mapping
+
 import tensorflow as tf
 from keras import ops
 
@@ -13,7 +15,7 @@ from modeling.losses import cross_entropy_and_hits
 WEIGHT_EPSILON = 1e-5
 
 
-def pretraining_sums(outputs: dict[str, tf.Tensor], features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+def pretraining_sums(outputs: Mapping[str, tf.Tensor], features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Losses and correct predictions of a batch, summed.
 
     Args:
