@@ -112,7 +112,9 @@ def test_broken_lines_are_left_out_on_request_and_counted(write):
     ("a.jsonl", '{"a": 1}\n{"a": 2,}\n', "FILE, line 2, column 9: not JSON "),
     ("a.jsonl", '{"a": 1}\n\n{"a": 2}\n', "FILE, line 2, column 1: not JSON (Expecting value). "),
     ("a.jsonl", "[1]\n", "FILE, line 1: not a JSON object. "),
-])
+    ("a.jsonl", '{"a": 1}\n{"a": ' + "9" * 5000 + "}", "FILE, line 2: a number or the nesting is too long to be read."),
+    ("a.jsonl", "[" * 100_000, "FILE, line 1: a number or the nesting is too long to be read."),
+], ids=lambda value: value if isinstance(value, str) and len(value) < 200 else "content")
 def test_mistakes_of_a_file_are_reported_by_line(write, name, content, message):
     assert error(write(name, content)).startswith(message)
 

@@ -1,4 +1,4 @@
-"""Classification and regression: files in GLUE's own layouts, the user's own, metrics, outputs, mistakes."""
+"""Classification and regression: files in GLUE's layouts and the user's own, metrics, outputs, mistakes."""
 
 import dataclasses
 import json

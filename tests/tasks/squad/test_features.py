@@ -105,7 +105,7 @@ def test_window_without_the_answer_points_to_cls():
     windows = SquadSettings(max_seq_length=10, doc_stride=3, max_query_length=2)
     answer = ("senate of the house", context.index("senate"))
     features = squad_features.make_features([ask(context, answers=(answer,))], squad_golden.tokenizer(), windows, True)
-    # "senate" is piece 4; five pieces of context, from 0, 3 and 6 on, stand after [CLS], 2 of the question and [SEP].
+    # "senate" is piece 4; windows of five pieces, from 0, 3 and 6, follow [CLS], 2 of the question and [SEP].
     assert features.values["start_positions"].tolist() == [0, 5, 0]
     assert features.values["end_positions"].tolist() == [0, 8, 0]
 

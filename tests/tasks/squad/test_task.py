@@ -179,7 +179,7 @@ def test_auto_takes_the_threshold_that_the_evaluation_tuned(file, tmp_path, caps
     assert "f1 100.0000" in capsys.readouterr().out
     described = task.describe(metrics)
     assert described["null_score_diff_threshold"] == metrics["best_f1_thresh"]
-    # A later command, told by the finished folder, needs no evaluation.
+    # A later command with the settings of the finished folder needs no evaluation.
     later = task_of(**{**options, **described})
     assert written(later, predicted, tmp_path, {}) == ["duties", "", "duties"]
 
