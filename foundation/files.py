@@ -6,6 +6,7 @@ first such path: TensorFlow takes seconds to import, and most mistakes in flags 
 
 import contextlib
 import errno
+import fcntl
 import glob as local_glob
 import hashlib
 import json
@@ -19,6 +20,7 @@ from foundation.errors import BertError
 
 _OUT_OF_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _OUT_OF_SPACE_MESSAGES = ("no space left", "file too large", "disk quota")
+_TEMPORARY = ".tmp-"  # between a file's name and the process that writes it
 _NOT_WRITABLE = (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
 
 
@@ -205,10 +207,25 @@ def decode(data: bytes, path: str, offset: int = 0, advice: str = "Re-encode the
 
 def read_json(path: str) -> Any:
     """Reads a JSON file. Raises BertError naming file, line and column of a mistake."""
+    return parse_json(read_text(path), path)
+
+
+def parse_json(text: str, place: str) -> Any:
+    """Parses JSON from a source that is not trusted: nesting and numbers without bounds are mistakes too.
+
+    Args:
+        text: the JSON.
+        place: its file, for the message; of one line of a file, "name, line 3".
+    """
     try:
-        return json.loads(read_text(path))
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        raise BertError(f"{path}, line {error.lineno}, column {error.colno}: not JSON ({error.msg}).") from None
+        line = "" if ", line " in place else f", line {error.lineno}"
+        raise BertError(f"{place}{line}, column {error.colno}: not JSON ({error.msg}).") from None
+    except RecursionError:
+        raise BertError(f"{place}: JSON nested too deeply.") from None
+    except ValueError:
+        raise BertError(f"{place}: holds a number of thousands of digits.") from None
 
 
 def sha256(path: str, chunk_bytes: int = 1 << 22) -> str:
@@ -243,19 +260,81 @@ def write_bytes(path: str, data: bytes) -> None:
 def atomic(path: str) -> Iterator[str]:
     """Yields a temporary path in the same folder, renamed to `path` when the block succeeds, removed when it fails.
 
+    The file is on the disk before it has its name, so that not even a power cut leaves half of it. What a killed
+    process left of the same file is removed.
+
     Raises:
         BertError: the disk is full, or the folder cannot be written.
     """
-    temporary = f"{path}.tmp-{os.getpid()}"
+    temporary = f"{path}{_TEMPORARY}{os.getpid()}"
     try:
         with writing(path):
             make_folder(os.path.dirname(path))
-            yield temporary
-            rename(temporary, path)
+            with _reserved(temporary):
+                remove_leftovers(path)
+                yield temporary
+                sync(temporary)
+                rename(temporary, path)
+            sync(os.path.dirname(path) or ".")
     except BaseException:
         with contextlib.suppress(*errors()):
             remove(temporary)
         raise
+
+
+@contextlib.contextmanager
+def _reserved(temporary: str) -> Iterator[None]:
+    """Marks a temporary file as one that a living process is writing."""
+    if is_remote(temporary):
+        yield
+        return
+    with open(temporary, "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+def remove_leftovers(path: str) -> None:
+    """Removes the temporary files of `path` that no living process is writing."""
+    if is_remote(path):
+        return
+    for leftover in glob(f"{local_glob.escape(path)}{_TEMPORARY}*"):
+        with contextlib.suppress(OSError), open(leftover, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.remove(leftover)
+
+
+def sync(path: str) -> None:
+    """Waits until a local file or folder is on the disk."""
+    if is_remote(path):
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def lock(folder: str) -> Iterator[None]:
+    """Holds a folder for one process at a time; made where it does not exist. A remote folder is not locked.
+
+    Raises:
+        BertError: another process holds it.
+    """
+    make_folder(folder)
+    if is_remote(folder):
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BertError(f"{folder}: another process is writing there. Wait for it, or choose another folder."
+                            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

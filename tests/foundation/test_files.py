@@ -2,6 +2,9 @@
 
 import errno
 import hashlib
+import os
+import subprocess
+import sys
 
 import pytest
 import tensorflow as tf
@@ -97,3 +100,31 @@ def test_everything_works_on_another_file_system():
     assert files.read_json("ram://folder/a.json") == {"a": 1}
     assert files.match("ram://folder/*.json") == ["ram://folder/a.json"]
     assert files.sha256("ram://folder/a.json") == hashlib.sha256(b'{\n  "a": 1\n}\n').hexdigest()
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("[" * 100_000, "nested too deeply"), ("1" * 5000, "a number of thousands of digits")])
+def test_json_without_bounds_is_a_mistake(text, message):
+    with pytest.raises(BertError, match=rf"a\.json: .*{message}"):
+        files.parse_json(text, "a.json")
+
+
+def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_stay(tmp_path):
+    path = str(tmp_path / "a.txt")
+    program = ("import os, signal, sys\nfrom foundation import files\n"
+               "with files.atomic(sys.argv[1]) as temporary:\n    os.kill(os.getpid(), signal.SIGKILL)")
+    subprocess.run([sys.executable, "-c", program, path], env={**os.environ, "PYTHONPATH": os.getcwd()})
+    [leftover] = tmp_path.iterdir()
+    with files.atomic(path) as temporary:
+        assert not leftover.exists()
+        files.remove_leftovers(path)
+        assert os.path.exists(temporary)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_folder_is_held_by_one_process_at_a_time(tmp_path):
+    folder = str(tmp_path / "run")
+    with files.lock(folder), pytest.raises(BertError, match="another process is writing there"), files.lock(folder):
+        pass
+    with files.lock(folder):
+        assert os.listdir(folder) == []
