@@ -162,7 +162,8 @@ def _write(path: str, reader: CheckpointReader) -> list[str]:
 
     left_out = []
     training_state = training_state_in(reader.names)
-    with h5py.File(path, "w") as file:
+    # Not locked: `files.atomic` holds the file, and HDF5 would take that for another process.
+    with h5py.File(path, "w", locking=False) as file:
         for name in reader.names:
             dataset = None if name in training_state else dataset_of(name)
             if dataset is None or dataset in file:
