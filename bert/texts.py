@@ -18,7 +18,7 @@ def columns_of(texts: Sequence[Text]) -> tuple[list[str], list[str] | None]:
         parts = (text,) if isinstance(text, str) else text
         if not isinstance(parts, tuple | list) or not 1 <= len(parts) <= 2 or not all(
                 isinstance(part, str) for part in parts):
-            raise BertError(f"Element {number} is {str(text)[:60]!r}: neither a text nor a pair of texts.")
+            raise BertError(f"Element {number} is {repr(text)[:60]}: neither a text nor a pair of texts.")
     first = [text if isinstance(text, str) else text[0] for text in texts]
     second = ["" if isinstance(text, str) else "".join(text[1:]) for text in texts]
     return first, second if any(second) else None
