@@ -1,7 +1,8 @@
-"""The other side of `benchmarks.finetuning_quality`: a plain PyTorch loop over a `transformers` model.
+"""The peer of `benchmarks.finetuning_quality`: a plain PyTorch loop over a `transformers` model.
 
-Run by it, in an interpreter that has torch and transformers. Reads the features that this project made, trains on
-shuffled batches padded to their longest row with PyTorch's AdamW and clipping at 1, and writes the dev set's logits.
+The benchmark runs it with an interpreter that has torch and transformers. It reads the features that this project made,
+trains on shuffled batches padded to their longest row with PyTorch's AdamW and clipping at 1, and writes the dev set's
+logits.
 """
 
 import itertools
@@ -17,7 +18,7 @@ IGNORED = -100
 
 
 def load(path):
-    """Rows of a features file: list of dicts of arrays."""
+    """Rows of a features file: a dict of arrays for each."""
     arrays = np.load(path)
     splits = arrays["row_splits"]
     columns = {name.split("/", 1)[1]: arrays[name] for name in arrays.files if name.startswith("tokens/")}
@@ -49,21 +50,21 @@ def collate(rows):
     return batch
 
 
-def train(model, rows, told):
-    """Trains as told; all rows but the last few of an epoch."""
-    size = told["train_batch_size"]
-    steps = int(len(rows) / size * told["num_train_epochs"])
+def train(model, rows, settings):
+    """Trains on whole batches, as this project counts them: the last few rows of the last epoch are left out."""
+    size = settings["train_batch_size"]
+    steps = int(len(rows) / size * settings["num_train_epochs"])
     decayed = [value for name, value in model.named_parameters() if not ("bias" in name or "LayerNorm" in name)]
     others = [value for name, value in model.named_parameters() if "bias" in name or "LayerNorm" in name]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
-                                  lr=told["learning_rate"], eps=1e-6)
-    schedule = make_schedule(told["schedule"], optimizer, steps)
-    order = np.concatenate([np.random.default_rng([told["seed"], epoch]).permutation(len(rows))
+                                  lr=settings["learning_rate"], eps=1e-6)
+    schedule = make_schedule(settings["schedule"], optimizer, steps)
+    order = np.concatenate([np.random.default_rng([settings["seed"], epoch]).permutation(len(rows))
                             for epoch in range(-(-steps * size // len(rows)))])
     model.train()
     for step in range(steps):
         batch = collate([rows[row] for row in order[step * size : (step + 1) * size]])
-        with torch.autocast("cpu", torch.bfloat16, enabled=told["bfloat16"]):
+        with torch.autocast("cpu", torch.bfloat16, enabled=settings["bfloat16"]):
             loss = model(**batch).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -73,7 +74,7 @@ def train(model, rows, told):
 
 
 def make_schedule(name, optimizer, steps):
-    """Warm-up, then a line to 0: the release's counts from step 0 on, that of transformers from the end of warm-up."""
+    """Linear warm-up, then linear decay to 0: the release's from step 0, transformers' from the end of warm-up."""
     warmup = int(steps * 0.1)
     if name == "transformers":
         return get_linear_schedule_with_warmup(optimizer, warmup, steps)
@@ -82,7 +83,7 @@ def make_schedule(name, optimizer, steps):
 
 
 def predict(model, rows):
-    """Logits of all rows, each row's own positions only, end to end."""
+    """Logits of all rows without padding, end to end."""
     model.eval()
     found = []
     for first in range(0, len(rows), 64):
@@ -97,13 +98,13 @@ def predict(model, rows):
 
 
 def main():
-    """Told by one JSON argument."""
-    told = json.loads(sys.argv[1])
-    torch.manual_seed(told["seed"])
-    kind = BertForTokenClassification if told["family"] == "ner" else BertForSequenceClassification
-    model = kind.from_pretrained(told["model"], num_labels=told["num_labels"])
-    train(model, load(os.path.join(told["features"], "train.npz")), told)
-    np.save(told["output"], predict(model, load(os.path.join(told["features"], "dev.npz"))))
+    """Trains and predicts with the settings of one JSON argument."""
+    settings = json.loads(sys.argv[1])
+    torch.manual_seed(settings["seed"])
+    kind = BertForTokenClassification if settings["family"] == "ner" else BertForSequenceClassification
+    model = kind.from_pretrained(settings["model"], num_labels=settings["num_labels"])
+    train(model, load(os.path.join(settings["features"], "train.npz")), settings)
+    np.save(settings["output"], predict(model, load(os.path.join(settings["features"], "dev.npz"))))
 
 
 if __name__ == "__main__":

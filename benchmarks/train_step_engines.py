@@ -1,7 +1,7 @@
 """The engines that `benchmarks.train_step` compares: each makes a function that runs one full training step.
 
-This module is run by each engine's own interpreter, so an engine's imports are inside its function. A worker builds
-its step, then answers each line of its standard input with one line of measurements: rounds can be interleaved.
+Each engine's own interpreter runs this module, so an engine's imports are inside its function. A worker builds its
+step, then answers each line of its standard input with one line of measurements: rounds can be interleaved.
 """
 
 import json
@@ -9,8 +9,13 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
-SIZES = {  # layers, hidden, heads; the vocabulary and the batch that each is measured with
+Batch = dict[str, Any]
+Step = Callable[[int], float]  # of the step's number; returns the loss
+
+SIZES = {  # layers, hidden size, heads
     "tiny": (2, 128, 2),
     "mini": (4, 256, 4),
     "small": (4, 512, 8),
@@ -19,23 +24,23 @@ SIZES = {  # layers, hidden, heads; the vocabulary and the batch that each is me
 VOCABULARY, SEQUENCE, PREDICTIONS, USED_PREDICTIONS = 30522, 128, 20, 19
 
 
-def batch_size(size):
+def batch_size(size: str) -> int:
     """Rows of a batch."""
     return 8 if size == "base" else 32
 
 
-def make_batches(size, count=4, seed=0):
-    """Batches padded as pre-training records are: 76 % of rows full, the others of uniform lengths.
+def make_batches(size: str, count: int = 4, seed: int = 0) -> list[Batch]:
+    """Batches with the padding of pre-training records: 76 % of the rows are full, the rest of uniform lengths.
 
     Returns:
-        list of dicts of int32 and float32 arrays, with the records' keys.
+        dicts of int32 and float32 arrays, with the records' keys.
     """
     import numpy as np
 
     draw, rows = np.random.default_rng(seed), batch_size(size)
     order = draw.permutation(count * rows)
     short = round(0.24 * count * rows)
-    # Evenly spread lengths stand for a uniform draw, so that few batches have the whole distribution's padding.
+    # Evenly spread lengths in place of a uniform draw: few batches have the padding of the whole distribution.
     lengths = np.concatenate([np.linspace(20, SEQUENCE, short).astype(int), np.full(count * rows - short, SEQUENCE)])
     batches = []
     for chosen in lengths[order].reshape(count, rows):
@@ -59,7 +64,7 @@ def make_batches(size, count=4, seed=0):
     return batches
 
 
-def useful_flops(size, real_tokens):
+def useful_flops(size: str, real_tokens: float) -> float:
     """Floating point operations of one step's matrix products, forward and backward, without those of padding."""
     layers, hidden, _ = SIZES[size]
     predictions = batch_size(size) * PREDICTIONS
@@ -69,22 +74,22 @@ def useful_flops(size, real_tokens):
     return 3 * 2 * (real_tokens * (dense + attention) + predictions * vocabulary)
 
 
-def ours(size, batches):
-    """This project's own step, as run_pretraining.py makes it: bfloat16 compute, no XLA, padding skipped, AdamW."""
+def ours(size: str, batches: list[Batch]) -> Step:
+    """This project's step in run_pretraining.py: bfloat16 compute, no XLA, unpadded, AdamW."""
     import tensorflow as tf
 
     from modeling.config import PRESETS
     from modeling.models import PretrainingModel
-    from training import strategy
-    from training.optimization import make_optimizer
-    from training.pretraining import PretrainingObjective
+    from training import devices
+    from training.optimizers.optimizer import make_optimizer
+    from training.pretraining_objective import PretrainingObjective
     from training.settings import HardwareSettings, OptimizationSettings
     from training.step import TrainStep
 
-    placement = strategy.create(HardwareSettings(precision="bfloat16", xla="false"))
-    settings = OptimizationSettings(num_train_steps=1_000_000)
+    placement = devices.create(HardwareSettings(precision="bfloat16", xla="false"))
+    settings = OptimizationSettings()
     with placement.strategy.scope():
-        objective = PretrainingObjective(PretrainingModel(PRESETS[size], skip_padding=True, dtype=placement.dtype))
+        objective = PretrainingObjective(PretrainingModel(PRESETS[size], unpad=True, dtype=placement.dtype))
         optimizer = make_optimizer(settings)
         optimizer.build(objective.variables)
     train = TrainStep(placement, objective, optimizer, lambda step: 1e-4, settings, seed=7)
@@ -97,7 +102,7 @@ def ours(size, batches):
     return lambda index: float(step(batches[index % len(batches)], tf.constant(index, tf.int64))[0])
 
 
-def torch(size, batches):
+def torch(size: str, batches: list[Batch]) -> Step:
     """Hugging Face's BertForPreTraining: bfloat16 autocast, compiled, masked positions gathered, fused AdamW."""
     import torch
     from transformers import BertConfig, BertForPreTraining
@@ -153,7 +158,7 @@ def torch(size, batches):
     return step
 
 
-def keras_hub(size, batches):
+def keras_hub(size: str, batches: list[Batch]) -> Step:
     """keras-hub's BertBackbone and MaskedLMHead: mixed_bfloat16, graph, Keras' AdamW."""
     import keras
     import keras_hub
@@ -207,8 +212,8 @@ def keras_hub(size, batches):
     return lambda index: float(step(batches[index % len(batches)]))
 
 
-def matrix_products():
-    """The bound: a large bfloat16 product. Returns a function that runs it once, and its operations."""
+def matrix_products() -> tuple[Callable[[], float], int]:
+    """The bound, a large bfloat16 product: a function that runs it once, and its operations."""
     import tensorflow as tf
 
     left, right = (tf.cast(tf.random.normal(shape), tf.bfloat16) for shape in ((4096, 2048), (2048, 2048)))
@@ -219,12 +224,12 @@ def matrix_products():
 ENGINES = {"ours": ours, "torch": torch, "keras_hub": keras_hub}
 
 
-def work(engine, size):
-    """A worker's life: build, warm up, then one JSON line of measurements for each line that says how many steps."""
+def work(engine: str, size: str) -> None:
+    """Builds a step, warms up, then prints one JSON line of measurements for each line that is a number of steps."""
     batches = make_batches(size)
     started = time.perf_counter()
     step = ENGINES[engine](size, batches)
-    # Batches differ in length: each is seen once, so that no measured step compiles.
+    # Batches differ in length: after each has been used once, no measured step compiles.
     losses = [step(index) for index in range(len(batches))]
     print(json.dumps({"ready": True, "seconds": time.perf_counter() - started, "losses": losses}), flush=True)
     product = matrix_products() if engine == "ours" else None
@@ -237,15 +242,15 @@ def work(engine, size):
             wall.append(time.perf_counter() - wall_start)
             cpu.append(time.process_time() - cpu_start)
         done += steps
-        # Means: the batches of a round are all of them equally often.
+        # Means, not medians: batches differ in length, and a round uses each equally often.
         result = {"wall": statistics.mean(wall), "cpu": statistics.mean(cpu)}
         if product:
-            result["flops"] = _rate(*product)
+            result["flops"] = _flops_per_second(*product)
         print(json.dumps(result), flush=True)
 
 
-def _rate(multiply, flops, repeats=8):
-    """Operations a second, the median of a few."""
+def _flops_per_second(multiply: Callable[[], float], flops: int, repeats: int = 8) -> float:
+    """Operations per second, the median of a few runs."""
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
