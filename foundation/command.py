@@ -1,18 +1,25 @@
-"""The frame around every script: `--help`, flags to settings, `main` called, a mistake reported in one line."""
+"""The frame around every script: `--help`, flags to settings, `main` called; a mistake or an interrupt is one line."""
 
+import contextlib
+import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NoReturn
 
 from foundation import flags
-from foundation.errors import BertError
+from foundation.errors import BertError, Stopped
 from foundation.flags import AnySettings
 from foundation.settings import Settings
+
+# What a shell reports of a process that a signal ended.
+_EXIT_CODE_OF_SIGNALS = 128
 
 
 def run(main: Callable[[flags.CommandLine], None], kinds: Iterable[type[Settings]], description: str,
         argv: Sequence[str] | None = None) -> None:
     """Parses flags and runs `main`; a `BertError` becomes one line on stderr and exit code 1.
+
+    Ctrl-C and SIGTERM end the process with one line too, wherever it is; a training loop saves first.
 
     Args:
         main: called with the parsed command line.
@@ -25,15 +32,19 @@ def run(main: Callable[[flags.CommandLine], None], kinds: Iterable[type[Settings
     if flags.asks_for_help(argv):
         print(flags.help_text(kinds, description))
         return
-    try:
-        line = flags.CommandLine(kinds)
-        line.parse(argv)
-        main(line)
-    except BertError as error:
-        _fail(str(error))
-    except KeyboardInterrupt:
-        print("Interrupted.", file=sys.stderr)
-        sys.exit(130)
+    with _terminable():
+        try:
+            line = flags.CommandLine(kinds)
+            line.parse(argv)
+            main(line)
+        except Stopped as stopped:
+            _fail(str(stopped), _EXIT_CODE_OF_SIGNALS + signal.SIGINT)
+        except BertError as error:
+            _fail(f"error: {error}", 1)
+        except KeyboardInterrupt as interrupt:
+            name = str(interrupt) or "SIGINT"
+            _fail(f"Interrupted ({name}). Nothing that is already written is lost: rerun the same command.",
+                  _EXIT_CODE_OF_SIGNALS + signal.Signals[name])
 
 
 def run_with(main: Callable[[AnySettings], None], kind: type[AnySettings], description: str) -> None:
@@ -41,6 +52,31 @@ def run_with(main: Callable[[AnySettings], None], kind: type[AnySettings], descr
     run(lambda line: main(line.settings(kind)), (kind,), description)
 
 
-def _fail(message: str) -> NoReturn:
-    print(f"error: {message}", file=sys.stderr, flush=True)
-    sys.exit(1)
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Lets SIGTERM interrupt Python code as Ctrl-C does, so that it can clean up."""
+
+    def interrupt(number: int, _: object) -> NoReturn:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr, flush=True)
+    sys.exit(code)
+
+
+def _report_uncaught(kind: type[BaseException], error: BaseException, trace: object) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        print("Interrupted.", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)  # type: ignore[arg-type]
+
+
+# From here on, while a script imports what it needs: Ctrl-C is one line.
+sys.excepthook = _report_uncaught

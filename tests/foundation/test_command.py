@@ -51,4 +51,15 @@ def test_settings_reach_main_and_tensorflow_is_imported_quietly_when_it_is_neede
 
 def test_interrupt_is_one_line():
     done = run("raise KeyboardInterrupt")
-    assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
+    assert done.returncode == 130
+    assert done.stderr == "Interrupted (SIGINT). Nothing that is already written is lost: rerun the same command.\n"
+
+
+def test_sigterm_is_one_line():
+    done = run("import os, signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)")
+    assert done.returncode == 143 and done.stderr.startswith("Interrupted (SIGTERM).")
+
+
+def test_stop_of_a_training_run_is_its_message():
+    done = run("from foundation.errors import Stopped; raise Stopped('Stopped at step 3.')")
+    assert (done.returncode, done.stderr) == (130, "Stopped at step 3.\n")
