@@ -11,6 +11,7 @@ from search import script as search_script
 from tasks.classification import glue
 from tasks.classification.files import ClassificationSettings
 from tasks.classification.task import ClassificationTask
+from tests.test_house import MAY_IMPORT
 
 PAGES = sorted([*make_flags.REPOSITORY.glob("*.md"), *make_flags.REPOSITORY.glob("docs/*.md")])
 
@@ -126,3 +127,10 @@ def test_recipe_of_a_data_set_is_three_lines(tmp_path, monkeypatch):
     task = ClassificationTask(ClassificationSettings(task_name="PAWS", data_dir=str(tmp_path)))
     assert [(row.text_a, row.text_b, row.label) for row in task.read("dev")] == [("a b", "b a", 1), ("a", "b", 0)]
     assert (task.metric, task.dev_splits) == ("f1", ("dev",))
+
+
+def test_table_of_rooms_is_that_of_the_house():
+    text = (make_flags.REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)/` \|.*\| ([^|]*) \|$", text, re.MULTILINE)
+    named = {room: set(re.findall(r"`([\w.]+)`", imports)) for room, imports in rows}
+    assert named == {**MAY_IMPORT, "bert": set()}  # any room below
