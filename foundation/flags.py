@@ -90,7 +90,8 @@ def help_text(kinds: Iterable[type[settings.Settings]], description: str) -> str
     for group, members in groups:
         lines.append(f"{group}:")
         for field in members:
-            lines.append(f"  --{field.name}{_suffix(field)}")
+            lines += textwrap.wrap(f"  --{field.name}{_suffix(field)}", _WIDTH, subsequent_indent=_INDENT,
+                                   break_long_words=False, break_on_hyphens=False)
             lines += textwrap.wrap(field.description.help, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
         lines.append("")
     if any(field.description.released for _, members in groups for field in members):
