@@ -5,9 +5,7 @@ two machines train on the same batches; a resumed run continues with the batch a
 """
 
 import dataclasses
-import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -17,33 +15,29 @@ from foundation.errors import BertError
 
 Dataset = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 
+# What a failure of the pipeline shows as: TensorFlow's message may quote bytes of a record, and then Python cannot
+# decode the message.
+ERRORS = (tf.errors.OpError, UnicodeDecodeError)
+
 _READ_BYTES = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
 class RecordSource:
-    """Files of records and how a batch of them is parsed.
+    """Files of records and what they must be like.
 
     Attributes:
         files: TFRecord files.
-        parse: from string [rows] to a dict of tensors [rows, ...].
-        filler: a serialised record that stands for "no example" and completes the last batch of an evaluation.
+        schema: parses and checks them.
     """
 
     files: tuple[str, ...]
-    parse: Callable[[tf.Tensor], dict[str, tf.Tensor]]
-    filler: bytes
+    schema: records.PretrainingSchema
 
-
-def pretraining_source(paths: Sequence[str], schema: Any) -> RecordSource:
-    """Records of pre-training.
-
-    Args:
-        paths: TFRecord files.
-        schema: data_prep.records.PretrainingSchema.
-    """
-    blank = {name: np.zeros((1, length), np.int64) for name, length in schema.lengths().items()}
-    return RecordSource(tuple(paths), schema.parse, records.encode_pretraining(blank)[0])
+    def filler(self) -> bytes:
+        """A serialised record that stands for "no example" and completes the last batch of an evaluation."""
+        blank = {name: np.zeros((1, length), np.int64) for name, length in self.schema.lengths().items()}
+        return records.encode_pretraining(blank)[0]
 
 
 def training_batches(source: RecordSource, global_batch_size: int, seed: int, *, first_batch: int = 0,
@@ -98,7 +92,7 @@ def evaluation_batches(source: RecordSource, global_batch_size: int, max_batches
 
     def complete(batch):
         missing = global_batch_size - tf.size(batch)
-        batch = tf.concat([batch, tf.repeat(tf.constant([source.filler]), missing)], axis=0)
+        batch = tf.concat([batch, tf.repeat(tf.constant([source.filler()]), missing)], axis=0)
         return tf.ensure_shape(batch, [global_batch_size])
 
     def dataset(context):
@@ -130,18 +124,15 @@ def _own_rows(batches, global_batch_size, source, context):
     options.deterministic = True
     # One stream of batches keeps a device busy; more threads only take cores from it on small machines.
     options.autotune.enabled = False
-    return batches.map(source.parse).prefetch(2).with_options(options)
+    return batches.map(source.schema.parse).prefetch(2).with_options(options)
 
 
-def describe_read_error(error: BaseException, paths: Sequence[str]) -> BaseException:
-    """Turns a failure of the pipeline into a BertError that names file and record; returns any other error as it is."""
-    if isinstance(error, (tf.errors.DataLossError, tf.errors.InvalidArgumentError)):
-        damage = records.find_damage(paths)
-        if damage:
-            file, number = damage
-            return BertError(f"{file}, record {number}: truncated or corrupted. Copy or build this file again.")
-        outside = re.search(r"= (-?\d+) is not in \[0, (\d+)\)", error.message)
-        if outside:
-            return BertError(f"{paths[0]} or another input file: a record holds the id or position {outside[1]}, but "
-                             f"the model has {outside[2]}. The records were built for another model.")
+def describe_read_error(error: BaseException, source: RecordSource) -> BaseException:
+    """Turns a failure of the pipeline, one of ERRORS, into a BertError that names file and record.
+
+    Any other error is returned as it is.
+    """
+    if isinstance(error, (tf.errors.DataLossError, tf.errors.InvalidArgumentError, tf.errors.NotFoundError,
+                          UnicodeDecodeError)):
+        return records.find_problem(source.files, source.schema) or error
     return error

@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from data_prep import records
 from foundation import files, run_files
@@ -56,9 +55,10 @@ def prepare(settings: PretrainingSettings, inputs: Inputs) -> Run:
         BertError: records that are damaged or belong to another model; see `training.setup.place`.
     """
     config = _config(settings, inputs)
-    schema = records.PretrainingSchema(settings.max_seq_length, settings.max_predictions_per_seq)
+    schema = records.PretrainingSchema(settings.max_seq_length, settings.max_predictions_per_seq, config.vocab_size,
+                                       config.type_vocab_size)
     for paths in {tuple(inputs.train_files), tuple(inputs.eval_files)}:
-        records.check(paths, schema, config.vocab_size)
+        records.check(paths, schema)
     _check_manifest(settings, inputs, config)
 
     placement, directory = setup.place(
@@ -75,8 +75,8 @@ def prepare(settings: PretrainingSettings, inputs: Inputs) -> Run:
                         settings.loop)
     reporter = Reporter(directory, training.last_step, settings.train_batch_size, settings.max_seq_length)
     return Run(settings, inputs, config, _vocab_file(inputs),
-               input_pipeline.pretraining_source(inputs.train_files, schema),
-               input_pipeline.pretraining_source(inputs.eval_files, schema), made, training, reporter)
+               RecordSource(tuple(inputs.train_files), schema), RecordSource(tuple(inputs.eval_files), schema),
+               made, training, reporter)
 
 
 def start(run: Run) -> int:
@@ -105,10 +105,11 @@ def train(run: Run, first_step: int) -> tuple[int, str]:
         shuffle_buffer=settings.shuffle_buffer)
 
     def describe_error(error: BaseException) -> BaseException:
-        return input_pipeline.describe_read_error(error, run.train_source.files)
+        return input_pipeline.describe_read_error(error, run.train_source)
 
     def evaluate_in_passing(step: int) -> bool:
-        evaluate(run, step)
+        if not run.setup.directory.has_evaluation(step):
+            evaluate(run, step)
         return False
 
     step = setup.train(run.setup, run.training, run.reporter, batches, first_step, describe_error,
@@ -124,8 +125,8 @@ def evaluate(run: Run, step: int) -> dict[str, float]:
     dataset = placement.strategy.distribute_datasets_from_function(batches)
     try:
         metrics = EvaluationStep(placement, run.setup.objective).run(dataset)
-    except tf.errors.OpError as error:
-        raise input_pipeline.describe_read_error(error, run.eval_source.files) from None
+    except input_pipeline.ERRORS as error:
+        raise input_pipeline.describe_read_error(error, run.eval_source) from None
     metrics["masked_lm_perplexity"] = float(np.exp(min(metrics["masked_lm_loss"], 700.0)))
     run.reporter.evaluation(step, metrics)
     run.reporter.flush()

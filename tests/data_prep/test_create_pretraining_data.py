@@ -185,7 +185,7 @@ def test_manifest_describes_the_files(material, tmp_path):
     assert counts["tokens"] == rows["input_mask"].sum()
     assert counts["random"] == rows["next_sentence_labels"].sum()
     assert counts["corpus_documents"] == 60
-    records.check([str(tmp_path / "r-00000-of-00002")], records.PretrainingSchema(32, 5), 132)
+    records.check([str(tmp_path / "r-00000-of-00002")], records.PretrainingSchema(32, 5, 132, 2))
 
 
 def test_statistics_of_a_larger_job(tmp_path):

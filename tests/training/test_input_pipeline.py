@@ -10,8 +10,9 @@ from data_prep import records
 from foundation.errors import BertError
 from tests.conftest import tiny_arrays, write_records
 from training import input_pipeline
+from training.input_pipeline import RecordSource
 
-SCHEMA = records.PretrainingSchema(16, 3)
+SCHEMA = records.PretrainingSchema(16, 3, 100, 2)
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +24,7 @@ def source(tmp_path_factory):
         arrays = tiny_arrays(rows=10)
         arrays["input_ids"][:, 0] = index * 10 + np.arange(10)
         files.append(str(write_records(folder / f"{index}.tfrecord", arrays)))
-    blank = {name: np.zeros((1, length), np.int64) for name, length in SCHEMA.lengths().items()}
-    return input_pipeline.RecordSource(tuple(files), SCHEMA.parse, records.encode_pretraining(blank)[0])
+    return RecordSource(tuple(files), SCHEMA)
 
 
 def context(workers=1, worker=0, replicas=1):
@@ -84,6 +84,45 @@ def test_damaged_file_and_record_are_named(source, tmp_path):
     content[len(content) // 2] ^= 0xFF
     damaged.write_bytes(content)
     error = input_pipeline.describe_read_error(
-        tf.errors.DataLossError(None, None, "corrupted"), (source.files[1], str(damaged)))
+        tf.errors.DataLossError(None, None, "corrupted"), RecordSource((source.files[1], str(damaged)), SCHEMA))
     assert isinstance(error, BertError)
     assert str(error).startswith(f"{damaged}, record 5: truncated or corrupted")
+
+
+def test_a_value_out_of_range_ends_the_stream_and_is_named_wherever_it_is(tmp_path):
+    """The 90th record of the second file; its number comes from another pass over the files."""
+    arrays = tiny_arrays(rows=100)
+    whole = str(write_records(tmp_path / "whole", arrays))
+    arrays["input_ids"][90, 3] = (1 << 32) + 5
+    source = RecordSource((whole, str(write_records(tmp_path / "bad", arrays))), SCHEMA)
+    for dataset in (input_pipeline.training_batches(source, 20, seed=1), input_pipeline.evaluation_batches(source, 20)):
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            numbers(dataset(context()), 10)
+        error = input_pipeline.describe_read_error(caught.value, source)
+        assert str(error).startswith(f"{tmp_path / 'bad'}, record 90: token id 4294967301 does not fit")
+
+
+def test_other_errors_stay_what_they_are(source):
+    error = tf.errors.InvalidArgumentError(None, None, "of the model")
+    assert input_pipeline.describe_read_error(error, source) is error
+
+
+def test_empty_files_are_read(source, tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    with_empty = RecordSource((str(tmp_path / "empty"), *source.files), SCHEMA)
+    for _ in range(2):
+        stream = input_pipeline.training_batches(with_empty, 30, seed=1)(context())
+        assert sorted(numbers(stream, 1)[0]) == list(range(30))
+    assert len(list(input_pipeline.evaluation_batches(with_empty, 8)(context()))) == 4
+
+
+def test_a_record_whose_bytes_are_no_text_is_named_too(tmp_path):
+    """TensorFlow quotes such a record in its message, which Python then cannot decode."""
+    file = str(tmp_path / "a")
+    with tf.io.TFRecordWriter(file) as writer:
+        writer.write(b"\x0a\x93\xff\xfe")
+    source = RecordSource((file,), SCHEMA)
+    with pytest.raises(input_pipeline.ERRORS) as caught:
+        list(input_pipeline.evaluation_batches(source, 1)(context()))
+    error = input_pipeline.describe_read_error(caught.value, source)
+    assert str(error).startswith(f"{file}, record 0: not a tf.train.Example")

@@ -175,7 +175,7 @@ def test_id_outside_the_vocabulary_far_into_the_records_is_told(tiny_config, tmp
     arrays = tiny_arrays(rows=200)
     arrays["input_ids"][150, 1] = 4321
     records = write_records(tmp_path / "late.tfrecord", arrays)
-    with pytest.raises(BertError, match=r"late.tfrecord or .* holds the id or position 4321, but the model has 100"):
+    with pytest.raises(BertError, match="late.tfrecord, record 150: token id 4321 does not fit .* vocabulary of 100"):
         run(tiny_config, records, tmp_path / "run", num_train_steps=50)
 
 
@@ -191,7 +191,9 @@ def test_record_damaged_in_the_middle_is_named(tiny_config, tmp_path):
 def test_manifest_of_the_records_says_which_vocabulary_and_which_task(tiny_config, tiny_records, tmp_path):
     vocabulary = tmp_path / "elsewhere.txt"
     vocabulary.write_text("[PAD]\n")
-    manifest = {"vocabulary": {"path": str(vocabulary)}, "settings": {"next_sentence": False}}
+    digest = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
+    manifest = {"vocabulary": {"path": str(vocabulary), "size": 1, "sha256": digest},
+                "settings": {"next_sentence": False}, "inputs": [], "counts": {}, "outputs": []}
     (tmp_path / "tiny.tfrecord.manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(BertError, match="was made without next sentences: pass --next_sentence=false"):
         run(tiny_config, tiny_records, tmp_path / "run")
@@ -234,7 +236,8 @@ def test_records_of_another_vocabulary_than_the_checkpoint_s_are_warned_of(
     beside = tmp_path / "tiny.tfrecord.manifest.json"
     for digest, warned in ((hashlib.sha256((tiny_release / "vocab.txt").read_bytes()).hexdigest(), False),
                            ("0" * 64, True)):
-        beside.write_text(json.dumps({"vocabulary": {"size": 95, "sha256": digest}}))
+        beside.write_text(json.dumps({"vocabulary": {"path": "vocab.txt", "size": 95, "sha256": digest},
+                                      "settings": {}, "inputs": [], "counts": {}, "outputs": []}))
         run(tiny_config, tiny_records, tmp_path / str(warned), init_checkpoint=str(tiny_release), do_train=False,
             do_eval=True)
         assert ("made with another vocabulary" in capsys.readouterr().out) == warned
