@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The paper's pre-training (appendix A.2) in two phases of one schedule: 90 % of the steps at length 128, the rest at 512.
+# The paper's pre-training (appendix A.2), one schedule in two phases: 90 % of the steps at length 128, the rest at 512.
 #
 #     INPUT='corpus/*.txt' VOCAB=vocab.txt CONFIG=bert_config.json OUTPUT=/models/bert recipes/pretrain_two_phases.sh [flags]
 #
-# INPUT is documents, one sentence a line, a blank line between documents (data_prep/split_sentences.py makes them). The
-# defaults are the paper's: a million steps of 256 sequences. STEPS, BATCH and the others scale it; flags given to the script
-# go to run_pretraining.py in both phases (--use_tpu=true --tpu_name=..., --gradient_accumulation_steps=8, ...).
-# Stopped anywhere and started again, it goes on.
+# INPUT is documents: one sentence per line, a blank line between documents (data_prep/split_sentences.py makes them). The
+# defaults are the paper's: a million steps of 256 sequences. STEPS, BATCH and the other variables below change them. Flags
+# of this script go to run_pretraining.py in both phases (--use_tpu=true --tpu_name=..., --gradient_accumulation_steps=8).
+# Rerun the same command to resume a run that was stopped or killed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,5 +33,6 @@ train() {  # length, predictions, folder, flags
 make_records "$SHORT" "$SHORT_PREDICTIONS"
 train "$SHORT" "$SHORT_PREDICTIONS" phase1 --stop_at_step="$SWITCH" "$@"
 make_records "$LONG" "$LONG_PREDICTIONS"
-# Weights, optimizer state and step go on: one schedule over both phases, all position embeddings kept.
+# Phase 2 starts from the weights, optimizer state and step of phase 1: one schedule over both. All position embeddings
+# are kept.
 train "$LONG" "$LONG_PREDICTIONS" phase2 --init_checkpoint="$OUTPUT/phase1/model.ckpt-$SWITCH" --keep_optimizer=true "$@"
