@@ -1,5 +1,6 @@
 """The evaluations of a run, the weights of the best one, and when to stop looking for better ones."""
 
+import glob
 import math
 import os
 from collections.abc import Mapping
@@ -7,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from foundation import files, run_files
+from foundation import files, run_files, state
 from modeling.checkpoints import google
 from training.run_directory import RunDirectory
 
@@ -17,17 +18,20 @@ Evaluation = dict[str, float]  # metrics, and the `step` they are of
 def read_evaluations(folder: str, last_step: float = math.inf) -> list[Evaluation]:
     """Evaluations that a run has made, in their order; those after `last_step` will be made again."""
     path = os.path.join(folder, run_files.EVALUATIONS)
-    found = files.read_json(path) if files.exists(path) else []
+    found = state.read(path, [{"step": int}]) if files.exists(path) else []
     return [each for each in found if each["step"] <= last_step]
 
 
 def best_of(evaluations: list[Evaluation], metric: str) -> Evaluation | None:
     """The best evaluation, the first of equals; None of none."""
-    return max(evaluations, key=lambda each: each[metric], default=None)
+    return max((each for each in evaluations if metric in each), key=lambda each: each[metric], default=None)
 
 
 class BestModel:
     """Keeps the weights of the best evaluation in a run's folder.
+
+    A kill at any point leaves one model: new weights get a name of their own, evaluations.json then says which are the
+    best, and only then the old ones are removed.
 
     Args:
         directory: RunDirectory.
@@ -54,7 +58,11 @@ class BestModel:
     @property
     def prefix(self) -> str:
         """Checkpoint of the best weights."""
-        return self.directory.join(os.path.join(run_files.BEST_MODEL, run_files.RELEASED_CHECKPOINT))
+        assert self.best, "no evaluation yet"
+        return self._prefix(int(self.best["step"]))
+
+    def _prefix(self, step: int) -> str:
+        return self.directory.join(os.path.join(run_files.BEST_MODEL, f"{run_files.RELEASED_CHECKPOINT}-{step}"))
 
     @property
     def given_up(self) -> bool:
@@ -77,10 +85,16 @@ class BestModel:
         self.evaluations = [each for each in self.evaluations if each["step"] < step] + [{**metrics, "step": step}]
         if self.directory.writable:
             if self.best and self.best["step"] == step:
-                files.make_folder(os.path.dirname(self.prefix))
                 google.write(self.prefix, {name: tf.convert_to_tensor(value) for name, value in variables.items()})
             files.write_json(self.directory.join(run_files.EVALUATIONS), self.evaluations)
+            self._remove_others()
         return self.given_up
+
+    def _remove_others(self) -> None:
+        kept = self.prefix if self.best else None
+        for path in files.glob(os.path.join(glob.escape(os.path.dirname(self._prefix(0))), "*")):
+            if not kept or not path.startswith(f"{kept}."):
+                files.remove(path)
 
     def table(self) -> str:
         """The evaluations as lines of text, the best marked."""

@@ -5,12 +5,15 @@ The devices, precision, resume and reports are those of pre-training; what diffe
 
 import dataclasses
 import os
+from collections.abc import Sequence
 
 from finetuning.settings import FineTuningSettings
 from finetuning.splits import Splits
 from foundation import run_files
 from foundation.errors import BertError
 from inputs.feature_cache import FeatureCache
+from tasks import labels
+from tasks.labels import LabelOrder
 from tasks.task import Task
 from training import initial_model
 from training.initial_model import InitialModel
@@ -55,21 +58,26 @@ def run(task: Task, settings: FineTuningSettings) -> Report:
     models = initial_models(settings)
     models[0].check_length(task.max_seq_length)
     splits = read_ahead(task, models[0], settings)
+    # A head that is trained is new: it has the order of the data.
+    orders = [] if settings.do_train else label_orders(task, models)
     # Imported here: TensorFlow takes seconds, and mistakes in flags and files have been reported by now.
     from finetuning import steps
 
-    run = steps.prepare(task, settings, models, splits)
+    run = steps.prepare(task, settings, models, splits, orders)
     report = Report()
-    if settings.do_train:
-        report.step = steps.train(run, steps.start(run))
-        report.step, report.evaluation = steps.keep_best(run, report.step)
-        report.final_model = steps.write_final(run, report.evaluation)
-    else:
-        report.step = steps.load_trained(run)
-        if settings.do_eval:
-            report.evaluation = steps.evaluate(run, report.step)
-    if settings.do_predict:
-        report.predictions = steps.predict(run, report.evaluation)
+    with run.setup.directory.held():
+        if settings.do_train and steps.is_finished(run):
+            report.step, report.evaluation, report.final_model = steps.reload(run)
+        elif settings.do_train:
+            last_step = steps.train(run, steps.start(run))
+            report.step, report.evaluation = steps.keep_best(run, last_step)
+            report.final_model = steps.finish(run, last_step, report.evaluation)
+        else:
+            report.step = steps.load_trained(run)
+            if settings.do_eval:
+                report.evaluation = steps.evaluate(run, report.step)
+        if settings.do_predict:
+            report.predictions = steps.predict(run, report.evaluation)
     return report
 
 
@@ -122,3 +130,15 @@ def read_ahead(task: Task, initial: InitialModel, settings: FineTuningSettings) 
     for split in (*(task.dev_splits if evaluates else ()), *(task.test_splits if settings.do_predict else ())):
         splits.examples(split)
     return splits
+
+
+def label_orders(task: Task, models: Sequence[InitialModel]) -> list[LabelOrder]:
+    """Where each trained model's outputs have the task's labels; empty where outputs have no labels.
+
+    Raises:
+        BertError: a model has other labels.
+    """
+    if task.labels is None:
+        return []
+    checkpoints = [each.checkpoint for each in models if each.checkpoint]
+    return [labels.order(task.labels, each.labels(), each.path) for each in checkpoints]

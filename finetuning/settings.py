@@ -40,5 +40,9 @@ class FineTuningSettings(Settings):
         help="Pad every batch to --max_seq_length. auto: on TPUs; elsewhere batches have sequences of similar length.")
     hardware: HardwareSettings = nested(HardwareSettings)
     loop: LoopSettings = nested(LoopSettings)
+    keep_checkpoints: bool = setting(
+        False, group=SAVING,
+        help="Keep the training checkpoints of a finished run, with optimizer state, to train it further; they take "
+             "three times the space of the model each.")
     cache_dir: str | None = setting(
         None, group=SAVING, help="Folder for tokenised data. Default: --output_dir/features.")

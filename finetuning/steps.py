@@ -21,6 +21,7 @@ from inputs.features import Features
 from modeling.checkpoints import load
 from modeling.config import BertConfig
 from modeling.models import all_variables
+from tasks.labels import LabelOrder
 from tasks.task import Task
 from training import curve, setup
 from training.initial_model import InitialModel
@@ -46,6 +47,7 @@ class Run:
         best: BestModel.
         features: of the training set, None where nothing is trained; and so for
         training: Training.
+        label_orders: LabelOrder of each model, where a trained one is used.
     """
 
     task: Task
@@ -60,6 +62,7 @@ class Run:
     best: BestModel
     features: Features | None
     training: Training | None
+    label_orders: list[LabelOrder]
 
     @property
     def initial(self) -> InitialModel:
@@ -67,7 +70,8 @@ class Run:
         return self.models[0]
 
 
-def prepare(task: Task, settings: FineTuningSettings, models: list[InitialModel], splits: Splits) -> Run:
+def prepare(task: Task, settings: FineTuningSettings, models: list[InitialModel], splits: Splits,
+            label_orders: list[LabelOrder]) -> Run:
     """Chooses devices, makes the features of the training set, builds model and optimizer."""
     placement, directory = setup.place(settings.hardware, settings.loop, _batch_sizes(settings),
                                        settings.optimization.gradient_accumulation_steps)
@@ -88,17 +92,39 @@ def prepare(task: Task, settings: FineTuningSettings, models: list[InitialModel]
     members = [functools.partial(load_weights, task, made.model, member)
                for member in models] if settings.ensemble else []
     evaluator = Evaluator(task, splits, tokenizer, RowPredictor(task, placement, made.objective, static_shapes),
-                          members, placement.is_chief)
+                          members, placement.is_chief, label_orders)
     best = BestModel(directory, task.metric, settings.early_stop)
     return Run(task, settings, models, splits, config, static_shapes, made, evaluator, reporter, best, features,
-               training)
+               training, label_orders)
+
+
+def is_finished(run: Run) -> bool:
+    """Whether the folder holds this run, trained to its end. Raises BertError where it holds another one."""
+    training, directory = run.training, run.setup.directory
+    assert training
+    directory.claim(_decisive_settings(run, training))
+    finished_at = directory.finished_at()
+    return finished_at is not None and finished_at >= training.last_step
+
+
+def reload(run: Run) -> tuple[int, dict[str, float] | None, str]:
+    """Loads the final model of a finished run; returns its step, its metrics where they are known, and its folder."""
+    directory, settings = run.setup.directory, run.settings
+    folder = directory.join(run_files.FINAL_MODEL)
+    load.load_into(run.setup.model, folder)
+    run.best.evaluations = read_evaluations(directory.path)
+    step = int(run.best.best["step"]) if run.best.best else directory.finished_at() or 0
+    run.reporter.print(f"{directory.path} holds this run, finished; its model is that of step {step:,}.")
+    metrics = run.best.at(step)
+    if settings.do_eval and not metrics:
+        metrics = evaluate(run, step)
+    return step, metrics, folder
 
 
 def start(run: Run) -> int:
     """Claims the folder and gives the model its first weights; returns the step."""
     directory, features, training = run.setup.directory, run.features, run.training
     assert features and training
-    directory.claim(_decisive_settings(run, training))
     directory.write_model_files(run.config, run.initial.vocab_file)
     _describe(run, directory.path, {})
     step, line = setup.initial_weights(run.setup, run.initial, training.state(run.setup), new_head=True)
@@ -147,15 +173,24 @@ def keep_best(run: Run, step: int) -> tuple[int, dict[str, float] | None]:
     return step, metrics
 
 
-def write_final(run: Run, metrics: dict[str, float] | None) -> str:
-    """Writes the final model and the learning curve; returns the model's folder."""
-    directory, metric = run.setup.directory, run.task.metric
+def finish(run: Run, last_step: int, metrics: dict[str, float] | None) -> str:
+    """Writes the final model and the learning curve, and removes what only training needs; returns the model's folder.
+
+    Args:
+        run: Run.
+        last_step: at which training ended.
+        metrics: of the weights that the model has.
+    """
+    directory, metric, training = run.setup.directory, run.task.metric, run.training
+    assert training
     run.reporter.flush()
     folder = directory.write_final(all_variables(run.setup.model), run.config, run.initial.vocab_file)
     _describe(run, folder, metrics or {})
     if run.setup.placement.is_chief:
         curve.draw(directory.path, directory.join(run_files.LEARNING_CURVE), run.task.name,
                    (curve.LOSS, curve.Panel(metric, {metric: metric})))
+    if last_step >= training.schedule.num_train_steps or run.best.given_up:
+        directory.finish(training.schedule.num_train_steps, run.settings.keep_checkpoints)
     return folder
 
 
@@ -168,9 +203,12 @@ def load_trained(run: Run) -> int:
         loaded = load_weights(run.task, run.setup.model, member)
         assert member.checkpoint
         run.reporter.print(f"{member.checkpoint.path}: {len(loaded.read)} tensors loaded.")
+    for order in run.label_orders:
+        if order.note:
+            run.reporter.print(order.note)
     # The metric that the run selected by: the task at hand may be another, such as AX with MNLI's model.
     folder = run.setup.directory.path
-    best = best_of(read_evaluations(folder), description.read(folder).get("metric", run.task.metric))
+    best = best_of(read_evaluations(folder), description.metric(folder) or run.task.metric)
     return int(best["step"]) if best else 0
 
 
@@ -207,7 +245,9 @@ def _training(made: Setup, settings: FineTuningSettings, rows: int) -> Training:
 
 
 def _evaluate_and_keep(run: Run, step: int) -> bool:
-    """Evaluates weights that have just been trained; returns whether to stop training."""
+    """Evaluates the weights of a step, where that has not been done; returns whether to stop training."""
+    if run.best.at(step):
+        return run.best.given_up
     run.evaluator.forget()
     return run.best.add(step, evaluate(run, step), all_variables(run.setup.model))
 

@@ -20,7 +20,7 @@ from foundation.errors import BertError
 
 _OUT_OF_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _OUT_OF_SPACE_MESSAGES = ("no space left", "file too large", "disk quota")
-_TEMPORARY = ".tmp-"  # between a file's name and the process that writes it
+TEMPORARY = ".tmp-"  # between a file's name and the process that writes it
 _NOT_WRITABLE = (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
 
 
@@ -266,7 +266,7 @@ def atomic(path: str) -> Iterator[str]:
     Raises:
         BertError: the disk is full, or the folder cannot be written.
     """
-    temporary = f"{path}{_TEMPORARY}{os.getpid()}"
+    temporary = f"{path}{TEMPORARY}{os.getpid()}"
     try:
         with writing(path):
             make_folder(os.path.dirname(path))
@@ -297,7 +297,7 @@ def remove_leftovers(path: str) -> None:
     """Removes the temporary files of `path` that no living process is writing."""
     if is_remote(path):
         return
-    for leftover in glob(f"{local_glob.escape(path)}{_TEMPORARY}*"):
+    for leftover in glob(f"{local_glob.escape(path)}{TEMPORARY}*"):
         with contextlib.suppress(OSError), open(leftover, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.remove(leftover)

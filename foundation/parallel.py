@@ -40,17 +40,22 @@ def start_pool(num_workers: int, start_method: str = "spawn") -> concurrent.futu
 
 
 @contextlib.contextmanager
-def killed_worker_reported() -> Iterator[None]:
-    """Turns the error of a pool that lost a worker into a BertError."""
+def killed_worker_reported(flag: str | None = None) -> Iterator[None]:
+    """Turns the error of a pool that lost a worker, or could not start one, into a BertError.
+
+    Args:
+        flag: that sets the number of workers, where the command has one.
+    """
     try:
         yield
     except concurrent.futures.process.BrokenProcessPool:
-        raise BertError(
-            "A worker process was killed, most likely because memory ran out. Run the same command again, with fewer "
-            "workers (--num_workers) if memory is short.") from None
+        advice = f", with fewer workers (--{flag}) if memory is short" if flag else ""
+        raise BertError("A worker process was killed, most likely because memory ran out. Run the same command again"
+                        f"{advice}.") from None
 
 
-def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], num_workers: int) -> Iterator[Result]:
+def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], num_workers: int, flag: str | None = None
+                 ) -> Iterator[Result]:
     """Maps a function over items with worker processes and yields the results in the order of the items.
 
     Only a few items per worker are in flight. The first few are done in this process: most inputs are small, and
@@ -60,6 +65,7 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], num_
         function: a module-level function of one item, or a partial of one.
         items: drawn from as the results are taken.
         num_workers: at least 1; with 1, everything runs in this process.
+        flag: that sets `num_workers`, where the command has one; for messages.
 
     Yields:
         `function(item)` for each item.
@@ -75,7 +81,7 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], num_
     pool = start_pool(num_workers)
     pending: collections.deque[concurrent.futures.Future[Result]] = collections.deque()
     try:
-        with killed_worker_reported():
+        with killed_worker_reported(flag):
             for item in itertools.chain(first, items):
                 pending.append(pool.submit(function, item))
                 if len(pending) > 2 * num_workers:

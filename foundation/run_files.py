@@ -11,6 +11,7 @@
     metrics.jsonl             every report, a line each; train/ and eval/ hold the same for TensorBoard
     eval_results.txt          the last evaluation, as the release writes it
     learning_curve.png        drawn from metrics.jsonl
+    run_finished.json         that training came to its end, and at which step
     final_model/              bert_config.json, vocab.txt, bert_model.ckpt.*, laid out as a released checkpoint
 """
 
@@ -27,5 +28,6 @@ FEATURES = "features"
 METRICS = "metrics.jsonl"
 EVAL_RESULTS = "eval_results.txt"
 LEARNING_CURVE = "learning_curve.png"
+RUN_FINISHED = "run_finished.json"
 FINAL_MODEL = "final_model"
 GLOBAL_STEP = "global_step"  # the variable that counts updates

@@ -19,7 +19,7 @@ OUTPUT_DIR = "output_dir"
 _DEFAULTS = {"do_train": "true", "do_eval": "true", "keep_checkpoint_max": "1"}
 _SHORT = {"learning_rate": "lr", "train_batch_size": "batch", "num_train_epochs": "epochs", SEED: "seed"}
 _WEIGHTS = (f"{run_files.RUN_CHECKPOINT}-*", f"{run_files.FINAL_MODEL}/{run_files.RELEASED_CHECKPOINT}.*",
-            f"{run_files.BEST_MODEL}/{run_files.RELEASED_CHECKPOINT}.*")
+            f"{run_files.BEST_MODEL}/{run_files.RELEASED_CHECKPOINT}*")
 
 
 @dataclasses.dataclass(frozen=True)

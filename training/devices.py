@@ -1,12 +1,12 @@
 """Where a run computes: one device, several devices, several machines or a TPU, and the defaults that follow."""
 
 import dataclasses
-import json
 import os
 import sys
 
 import tensorflow as tf
 
+from foundation import files
 from foundation.errors import BertError
 from training.settings import HardwareSettings
 
@@ -69,6 +69,18 @@ class Placement:
                             f"{'s' if self.num_replicas > 1 else ''} of {parts} micro-batch{'es' if parts > 1 else ''} "
                             f"each{' (--gradient_accumulation_steps)' if parts > 1 else ''}.")
 
+    def mean_over_machines(self, number: float) -> float:
+        """The mean of a number of each machine, the same on all of them."""
+        if self.num_workers == 1:
+            return float(number)
+        return float(_mean_over_replicas(self.strategy, tf.constant(float(number))))
+
+    def gather_from_machines(self, number: int) -> list[int]:
+        """A whole number of each machine, the same list on all of them."""
+        if self.num_workers == 1:
+            return [number]
+        return _gather_from_replicas(self.strategy, tf.constant([number], tf.int64)).numpy().tolist()
+
     def _has_chief_job(self) -> bool:
         return "chief" in self.strategy.cluster_resolver.cluster_spec().as_dict()
 
@@ -78,6 +90,23 @@ class Placement:
         machines = f" on {self.num_workers} machines" if self.num_workers > 1 else ""
         precision = "bfloat16 compute, float32 weights" if self.dtype == "mixed_bfloat16" else "float32"
         return f"{replicas}{machines}, {precision}, XLA {'on' if self.xla else 'off'}"
+
+
+@tf.function
+def _mean_over_replicas(strategy: tf.distribute.Strategy, number: tf.Tensor) -> tf.Tensor:
+    def one(value):
+        # A value made on the replica's device: an all-reduce asks its arguments where they are.
+        return tf.distribute.get_replica_context().all_reduce("MEAN", tf.identity(value))
+
+    return strategy.experimental_local_results(strategy.run(one, args=(number,)))[0]
+
+
+@tf.function
+def _gather_from_replicas(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:
+    def one(value):
+        return tf.distribute.get_replica_context().all_gather(tf.identity(value), axis=0)
+
+    return strategy.experimental_local_results(strategy.run(one, args=(values,)))[0]
 
 
 def create(hardware: HardwareSettings) -> Placement:
@@ -112,15 +141,34 @@ def _strategy_name(hardware: HardwareSettings) -> str:
         return "tpu"
     if hardware.strategy != "auto":
         return hardware.strategy
-    workers = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster", {})
-    if sum(len(workers.get(job, ())) for job in ("chief", "worker")) > 1:
+    if sum(len(addresses) for job, addresses in _cluster().items() if job in ("chief", "worker")) > 1:
         return "multi_worker"
     return "mirrored" if len(tf.config.list_logical_devices("GPU")) > 1 else "one_device"
 
 
+def _cluster() -> dict[str, list[str]]:
+    """The machines of TF_CONFIG by job; {} without it. Raises BertError where it is not what TensorFlow expects."""
+    text = os.environ.get("TF_CONFIG", "").strip()
+    if not text:
+        return {}
+    config = files.parse_json(text, "TF_CONFIG")
+    example = '{"cluster": {"worker": ["host1:12345", "host2:12345"]}, "task": {"type": "worker", "index": 0}}'
+    cluster = config.get("cluster") if isinstance(config, dict) else None
+    task = config.get("task") if isinstance(config, dict) else None
+    if not isinstance(cluster, dict) or not isinstance(task, dict) or not all(
+            isinstance(addresses, list) and all(isinstance(each, str) for each in addresses)
+            for addresses in cluster.values()):
+        raise BertError(f"TF_CONFIG: does not describe a cluster. It has the form {example}.")
+    kind, index = task.get("type"), task.get("index")
+    if kind not in cluster or type(index) is not int or not 0 <= index < len(cluster[kind]):
+        raise BertError(f"TF_CONFIG: its task, {kind!r} number {index!r}, is not in its cluster. It has the form "
+                        f"{example}.")
+    return cluster
+
+
 def _local_strategy(name: str) -> tf.distribute.Strategy:
     if name == "multi_worker":
-        if not os.environ.get("TF_CONFIG"):
+        if not _cluster():
             raise BertError("--strategy=multi_worker needs TF_CONFIG in the environment, listing every machine.")
         return tf.distribute.MultiWorkerMirroredStrategy()
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")

@@ -6,23 +6,21 @@ So a run that is killed and started again resumes from its newest checkpoint and
 
 import contextlib
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import tensorflow as tf
 
-from foundation.errors import BertError
+from foundation.errors import BertError, Stopped
+from training import input_pipeline
 from training.devices import Placement
 from training.reporting import Reporter
 from training.run_directory import RunDirectory
 from training.settings import LoopSettings
 from training.step import TrainStep
-
-
-class Stopped(BertError):
-    """The run was asked to stop (SIGTERM); its state is saved, and the same command resumes it."""
 
 
 class TrainLoop:
@@ -36,7 +34,8 @@ class TrainLoop:
         reporter: Reporter.
         settings: LoopSettings.
         describe_error: function from an error of the input to the one to raise.
-        evaluate: called with the step when an evaluation is due, or None; training ends where it returns True.
+        evaluate: called with the step when an evaluation is due, or None; training ends where it returns True. It is
+            called again for a step whose evaluation a kill may have cut short.
     """
 
     def __init__(self, placement: Placement, step: TrainStep, state: Mapping[str, Any], directory: RunDirectory,
@@ -52,8 +51,8 @@ class TrainLoop:
         self.describe_error = describe_error
         self.evaluate = evaluate
         self._steps_per_call = 1
-        self._stop_asked = False
-        self._agree = _mean_over_machines(placement)
+        self._stop_signal: str | None = None
+        self._evaluating = False
 
     def run(self, dataset: Callable[[Any], Any], first_step: int, last_step: int) -> int:
         """Makes updates number `first_step` + 1 to `last_step`.
@@ -67,40 +66,62 @@ class TrainLoop:
             the step at which it ended.
 
         Raises:
-            Stopped: on SIGTERM, after saving.
+            Stopped: on Ctrl-C or SIGTERM, after saving.
             BertError: the loss is not finite, or records cannot be read.
         """
         iterator = iter(self.placement.strategy.distribute_datasets_from_function(dataset))
         now = first_step
         with self._listening():
+            # A checkpoint may be older than its evaluation: a kill between the two leaves the evaluation to be made.
+            if self._evaluated_to_the_end(now, last_step):
+                return now
             self.reporter.start_clock(now)
             while now < last_step:
                 now = self._one_call(iterator, now, last_step)
                 if self._due(now, self.settings.save_checkpoints_steps) or now == last_step:
                     self.directory.save(now, self.state)
                     self.reporter.start_clock(now)
-                if self.evaluate and self._due(now, self.settings.eval_every_steps) and now < last_step:
-                    if self.evaluate(now):
-                        self.directory.save(now, self.state)
-                        break
-                    self.reporter.start_clock(now)
+                if self._evaluated_to_the_end(now, last_step):
+                    self.directory.save(now, self.state)
+                    break
                 if self._agreed_to_stop() and now < last_step:
-                    prefix = self.directory.save(now, self.state)
-                    self.reporter.flush()
-                    raise Stopped(f"Stopped at step {now:,} as asked; saved {prefix}. The same command resumes.")
+                    self._save_and_stop(now)
         self.reporter.flush()
         return now
+
+    def _evaluated_to_the_end(self, now: int, last_step: int) -> bool:
+        """Makes the evaluation that is due, if any; returns whether training ends with it."""
+        if not self.evaluate or not now or now >= last_step or not self._due(now, self.settings.eval_every_steps):
+            return False
+        self._evaluating = True
+        try:
+            return self.evaluate(now)
+        except _EvaluationStopped:
+            self._save_and_stop(now)
+        finally:
+            self._evaluating = False
+            self.reporter.start_clock(now)
+
+    def _save_and_stop(self, now: int) -> NoReturn:
+        prefix = self.directory.save(now, self.state)
+        self.reporter.flush()
+        raise Stopped(f"Stopped at step {now:,}{f' by {self._stop_signal}' if self._stop_signal else ''}; saved "
+                      f"{prefix}. Rerun the same command to resume.")
 
     def _one_call(self, iterator: Any, now: int, last_step: int) -> int:
         count = self._call_length(now, last_step)
         started = time.monotonic()
         try:
             rows = self.step.call(iterator, tf.constant(now, tf.int64), tf.constant(count, tf.int64)).numpy()
-        except tf.errors.OpError as error:
+        except input_pipeline.ERRORS as error:
+            if self.placement.num_workers > 1 and isinstance(error, _LOST_MACHINE):
+                raise BertError(f"Step {now + 1:,}: another machine does not answer any more. Start all of them with "
+                                f"the same command to resume from the newest checkpoint.") from None
             raise self.describe_error(error) from None
         self._require_finite(rows, now)
         # Machines must make calls of equal length, so they agree on how long the last one took.
-        self._adapt(count, self._agree(time.monotonic() - started), first=self._steps_per_call == 1)
+        seconds = self.placement.mean_over_machines(time.monotonic() - started)
+        self._adapt(count, seconds, first=self._steps_per_call == 1)
         now += count
         sums = dict(zip(self.step.names, rows.sum(axis=0, dtype=np.float64)))
         norm = sums.pop("gradient_norm") / count
@@ -147,43 +168,39 @@ class TrainLoop:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """Catches SIGTERM, which a machine sends before it is taken away, and stops after the call in progress."""
+        """Catches Ctrl-C and SIGTERM, which a cloud machine gets before it is taken away, and stops after the call in
+        progress; an evaluation is broken off, unless other machines take part in it."""
 
-        def note(*_):
-            self._stop_asked = True
+        def note(number: int, _: Any) -> None:
+            self._stop_signal = signal.Signals(number).name
+            if self._evaluating and self.placement.num_workers == 1:
+                raise _EvaluationStopped
 
-        try:
-            before = signal.signal(signal.SIGTERM, note)
-        except ValueError:  # not the main thread, which alone receives signals
+        if threading.current_thread() is not threading.main_thread():  # which alone receives signals
             yield
             return
+        before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
     def _agreed_to_stop(self):
         """Whether any machine was asked to stop; all of them must leave the loop together."""
-        return self._agree(self._stop_asked) > 0
+        return self.placement.mean_over_machines(float(self._stop_signal is not None)) > 0
 
 
-def _mean_over_machines(placement):
-    """A function from this machine's number to the mean of all machines', the same on each."""
-    if placement.num_workers == 1:
-        return float
-
-    def one(number):
-        # A value made on the replica's device: an all-reduce asks its arguments where they are.
-        return tf.distribute.get_replica_context().all_reduce("MEAN", tf.identity(number))
-
-    @tf.function
-    def mean(number):
-        return placement.strategy.experimental_local_results(placement.strategy.run(one, args=(number,)))[0]
-
-    return lambda number: float(mean(tf.constant(float(number))))
+class _EvaluationStopped(BaseException):
+    """Breaks off an evaluation. Not an Exception: nothing in between may take it for an error of its own."""
 
 
-def _round_down(number):
+# What collective operations raise when a machine is gone.
+_LOST_MACHINE = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,
+                 tf.errors.DeadlineExceededError, tf.errors.InternalError, tf.errors.UnknownError)
+
+
+def _round_down(number: float) -> int:
     """The largest of 1, 2, 5, 10, 20, 50, ... that is not above a number."""
     power = 10 ** int(np.floor(np.log10(max(number, 1))))
     return int(max(factor for factor in (1, 2, 5) if factor * power <= max(number, 1)) * power)

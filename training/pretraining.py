@@ -42,11 +42,12 @@ def run(settings: PretrainingSettings) -> Report:
     from training import pretraining_steps as steps
 
     run = steps.prepare(settings, inputs)
-    report = Report(steps.start(run))
-    if settings.do_train:
-        report.step, report.final_model = steps.train(run, report.step)
-    if settings.do_eval:
-        report.evaluation = steps.evaluate(run, report.step)
-    if settings.do_train:
-        steps.draw_curve(run)
+    with run.setup.directory.held():
+        report = Report(steps.start(run))
+        if settings.do_train:
+            report.step, report.final_model = steps.train(run, report.step)
+        if settings.do_eval:
+            report.evaluation = steps.evaluate(run, report.step)
+        if settings.do_train:
+            steps.draw_curve(run)
     return report

@@ -31,6 +31,7 @@ class Reporter:
         self._writers: dict[str, Any] = {}
         self._last_step, self._last_time = 0, time.monotonic()
         self._seconds_per_step, self._windows = 0.0, 0
+        self._log_lost = False
 
     def print(self, line: str) -> None:
         """Prints a line."""
@@ -74,19 +75,32 @@ class Reporter:
 
     def flush(self) -> None:
         """Writes out TensorBoard's files, before the process may end."""
-        for writer in self._writers.values():
-            writer.flush()
+        try:
+            for writer in self._writers.values():
+                writer.flush()
+        except files.errors() as error:
+            self._report_lost_log(error)
+
+    def _report_lost_log(self, error: BaseException) -> None:
+        if not self._log_lost:
+            self._log_lost = True
+            reason = str(error).strip().splitlines()[-1][:200] if str(error).strip() else type(error).__name__
+            self.print(f"warning: reports in {self.directory.path} are incomplete: {reason}")
 
     def _record(self, kind: str, step: int, metrics: Mapping[str, float]) -> None:
         if not self.directory.writable:
             return
         if kind not in self._writers:
             self._writers[kind] = tf.summary.create_file_writer(self.directory.join(kind))
-        with self._writers[kind].as_default(step=step):
-            for name, value in metrics.items():
-                tf.summary.scalar(name, value)
-        with files.open_file(self.directory.join(run_files.METRICS), "a") as file:
-            file.write(json.dumps({"kind": kind, "step": step, **metrics}) + "\n")
+        try:
+            with self._writers[kind].as_default(step=step):
+                for name, value in metrics.items():
+                    tf.summary.scalar(name, value)
+            with files.open_file(self.directory.join(run_files.METRICS), "a") as file:
+                file.write(json.dumps({"kind": kind, "step": step, **metrics}) + "\n")
+        except files.errors() as error:
+            # A log is not worth a run: what counts is whether the next checkpoint can be written.
+            self._report_lost_log(error)
 
 
 def _line(metrics: Mapping[str, float]) -> str:

@@ -1,13 +1,15 @@
 """The folder of one run: its settings, its checkpoints, and its final model (names in `foundation.run_files`)."""
 
+import contextlib
+import glob
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from foundation import files, run_files
+from foundation import files, run_files, state
 from foundation.errors import BertError
 from modeling.checkpoints import google
 from modeling.checkpoints.load import Checkpoint
@@ -34,8 +36,38 @@ class RunDirectory:
         if self.writable:
             files.make_folder(self.path)
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Holds the folder for this process, and removes what killed ones left half-written.
+
+        Raises:
+            BertError: another process is at work there, or a file of the folder is a link to elsewhere.
+        """
+        if not self.writable:
+            yield
+            return
+        with files.lock(self.path):
+            if not files.is_remote(self.path):
+                self._refuse_links()
+                self._sweep()
+            yield
+
+    def _refuse_links(self) -> None:
+        """A link would be written through: a folder from elsewhere could name any file of this machine."""
+        for name in os.listdir(self.path):
+            if os.path.islink(self.join(name)):
+                raise BertError(f"{self.join(name)}: a symbolic link. Remove it, or choose another --output_dir.")
+
+    def _sweep(self) -> None:
+        for folder in (self.path, self.join(run_files.BEST_MODEL), self.join(run_files.FINAL_MODEL)):
+            for leftover in files.glob(os.path.join(glob.escape(folder), f"*{files.TEMPORARY}*")):
+                files.remove(leftover)
+
     def claim(self, settings: Mapping[str, Any]) -> None:
         """Writes down the settings that decide this run's result, or compares them with those of an earlier start.
+
+        A run may be extended, as in the release: a larger number of steps than before is accepted. --init_checkpoint is
+        not read again when a run resumes, so another spelling of its path is no difference.
 
         Args:
             settings: JSON-able dict.
@@ -44,12 +76,19 @@ class RunDirectory:
             BertError: the folder belongs to a run with other settings; the first that differ are named.
         """
         path = self.join(run_files.RUN)
-        if not files.exists(path):
+        before = state.read(path, {str: state.ANY}) if files.exists(path) else None
+        if before is not None and _extends(before, settings):
+            if self.finished_at() is not None and not self.checkpoints():
+                raise BertError(f"{self.path}: this run is finished, and the checkpoints to train it further were "
+                                f"removed (--keep_checkpoints=true keeps them). Start another run from its model, with "
+                                f"--init_checkpoint.")
+            before = {**before, **{name: settings[name] for name in _EXTENDED if name in settings}}
+        if before is None or before == dict(settings):
             if self.writable:
                 files.write_json(path, dict(settings))
             return
-        before = files.read_json(path)
         differing = [key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)]
+        differing = [key for key in differing if key != "init_checkpoint" or not self.checkpoints()]
         if differing:
             changes = "; ".join(f"{key} was {before.get(key)!r}, is {settings.get(key)!r}" for key in differing[:4])
             raise BertError(
@@ -65,6 +104,10 @@ class RunDirectory:
         """Writes configuration and vocabulary into the folder, where this machine writes."""
         if self.writable:
             _write_model_files(self.path, config, vocab_file)
+
+    def has_evaluation(self, step: int) -> bool:
+        """Whether an evaluation of a step has been reported."""
+        return any(line["kind"] == "eval" and line["step"] == step for line in metrics_log.read(self.path))
 
     def drop_reports_after(self, step: int) -> None:
         """Drops reports that an earlier start made after a step: a run that resumes there makes them again."""
@@ -119,6 +162,31 @@ class RunDirectory:
                 print(f"warning: skipped a damaged checkpoint: {error}", flush=True)
         return None
 
+    def finished_at(self) -> int | None:
+        """The step at which a finished run ended; None for one that is not finished."""
+        path = self.join(run_files.RUN_FINISHED)
+        return state.read(path, {"step": int})["step"] if files.exists(path) else None
+
+    def finish(self, step: int, keep_checkpoints: bool) -> None:
+        """Notes that the run came to its end with its final model, and removes the state that only training needs.
+
+        Args:
+            step: the last of the schedule.
+            keep_checkpoints: leave the checkpoints and the best model for more training.
+        """
+        if not self.writable:
+            return
+        files.write_json(self.join(run_files.RUN_FINISHED), {"step": step})
+        if keep_checkpoints:
+            return
+        for _, prefix in self.checkpoints():
+            _remove(prefix)
+        for path in (self.join(run_files.NEWEST_CHECKPOINT), self.join(run_files.BEST_MODEL)):
+            if files.is_folder(path):
+                files.remove_folder(path)
+            elif files.exists(path):
+                files.remove(path)
+
     def write_final(self, model_variables: Mapping[str, Any], config: BertConfig, vocab_file: str | None) -> str:
         """Writes the folder that fine-tuning and serving start from: no optimizer slots, laid out like a release.
 
@@ -134,6 +202,15 @@ class RunDirectory:
         with files.writing(prefix):
             google.write(prefix, _values(model_variables))
         return folder
+
+
+# Settings that grow when a run is extended.
+_EXTENDED = ("num_train_steps", "num_warmup_steps", "num_train_epochs")
+
+
+def _extends(before: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    steps = before.get("num_train_steps")
+    return isinstance(steps, int) and settings.get("num_train_steps", 0) > steps
 
 
 def assign(variables: Mapping[str, Any], reader: Any, prefix: str) -> None:

@@ -30,7 +30,7 @@ class InitialModelSettings(Settings):
         help="The vocabulary. Default: the one in the folder of --init_checkpoint.")
     do_lower_case: bool | None = setting(
         None, group=MODEL, released=True,
-        help="Whether the vocabulary is of lower-cased text. Default: as --init_checkpoint says, else true.")
+        help="Whether the vocabulary is lower-cased. Default: that of --init_checkpoint, else true.")
     allow_missing_weights: bool = setting(
         False, group=MODEL, help="Leave parts of the encoder that --init_checkpoint lacks at their initial values.")
     extend_positions: str = setting(
@@ -60,13 +60,13 @@ class HardwareSettings(Settings):
     strategy: str = setting(
         "auto", choices=STRATEGIES, group=HARDWARE,
         help="Devices: one, all of this machine (mirrored), several machines listed in TF_CONFIG (multi_worker), or a "
-             "TPU. auto: whatever this machine has.")
+             "TPU. auto: chosen from the hardware.")
     precision: str = setting(
         "auto", choices=PRECISIONS, group=HARDWARE,
-        help="bfloat16 computes in bfloat16 over float32 weights. auto: bfloat16 where the chip multiplies it.")
+        help="bfloat16 computes in bfloat16 over float32 weights. auto: bfloat16 where the hardware supports it.")
     xla: str = setting(
         "auto", choices=("auto", "true", "false"), group=HARDWARE,
-        help="Compile forward and backward pass with XLA. auto: on GPUs and TPUs, not on CPUs.")
+        help="Compile the forward and backward passes with XLA. auto: on GPUs and TPUs, not on CPUs.")
     deterministic: bool = setting(
         False, group=HARDWARE, help="Bitwise identical results on the same machine; slower.")
 

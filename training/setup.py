@@ -108,6 +108,7 @@ def initial_weights(setup: Setup, initial: InitialModel, state: Mapping[str, Any
     if initial.checkpoint and not keep_optimizer and (frozen or not directory.checkpoints()):
         loaded = initial.load(setup.model, new_head)
     step = directory.restore(state)
+    _check_same_step(setup.placement, step)
     if step is not None:
         return step, f"Resuming from step {step:,} in {directory.path}."
     if directory.checkpoints():
@@ -120,6 +121,15 @@ def initial_weights(setup: Setup, initial: InitialModel, state: Mapping[str, Any
     if initial.checkpoint and loaded:
         return 0, f"{initial.checkpoint.path}: {loaded.summary()}"
     return 0, "No --init_checkpoint: the model starts from random weights."
+
+
+def _check_same_step(placement: Placement, step: int | None) -> None:
+    """Machines that start from different steps would average the gradients of different models."""
+    steps = placement.gather_from_machines(-1 if step is None else step)
+    if len(set(steps)) > 1:
+        shown = ", ".join("none" if each < 0 else f"{each:,}" for each in steps)
+        raise BertError(f"The machines have different checkpoints (steps {shown}). --output_dir must be on a file "
+                        f"system that all of them share.")
 
 
 def trained_weights(setup: Setup, initial: InitialModel) -> tuple[int, str]:

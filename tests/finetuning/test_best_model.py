@@ -19,6 +19,8 @@ def test_weights_of_the_best_evaluation_are_kept(tmp_path):
     best, _ = run(tmp_path, [0.1, 0.9, 0.9, 0.5])
     assert best.best["step"] == 2
     assert google.read(best.prefix).get("w") == 2.0
+    assert {path.name.partition(".data")[0] for path in (tmp_path / "best_model").glob("*.data*")} == {
+        "bert_model.ckpt-2"}
     lines = best.table().splitlines()
     assert lines[0].split() == ["step", "f1", "loss"]
     assert [line.endswith("best") for line in lines] == [False, False, True, False, False]

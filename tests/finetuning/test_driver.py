@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from finetuning import description, driver
+from foundation import files
 from foundation.errors import BertError
 from modeling.checkpoints import google, load
 from modeling.config import BertConfig
@@ -51,7 +52,8 @@ def trained(task, start, tmp_path_factory):
     """Folder of a run of 16 steps with evaluations, and what it reported."""
     folder = tmp_path_factory.mktemp("trained")
     values = settings(folder, initial_model=start, loop={"eval_every_steps": 4, "save_checkpoints_steps": 4},
-                      do_eval=True, do_predict=True, num_train_epochs=6.0, optimization={"learning_rate": 3e-3})
+                      do_eval=True, do_predict=True, num_train_epochs=6.0, keep_checkpoints=True,
+                      optimization={"learning_rate": 3e-3})
     return folder, run(task, values)
 
 
@@ -72,7 +74,8 @@ def test_final_model_is_the_best_evaluation_s(trained):
     assert [each["step"] for each in evaluations] == [*range(4, 48, 4), 48]
     best = max(evaluations, key=lambda each: each["eval_accuracy"])
     assert report.step == best["step"] and report.evaluation["eval_accuracy"] == best["eval_accuracy"]
-    kept, final = google.read(str(folder / "best_model/bert_model.ckpt")), load.find(str(folder)).reader
+    kept = google.read(str(folder / f"best_model/bert_model.ckpt-{best['step']}"))
+    final = load.find(str(folder / "final_model")).reader
     assert kept.names == final.names
     assert all((kept.get(name) == final.get(name)).all() for name in kept.names)
 
@@ -156,9 +159,70 @@ def test_early_stop_ends_a_run_that_gets_no_better_and_stays_ended(task, start, 
     steps = [each["step"] for each in json.loads((tmp_path / "evaluations.json").read_text())]
     assert steps == [2, 4, 6]
     assert "The weights of step 2 are the best." in capsys.readouterr().out
-    run(task, values)
+    assert run(task, values).step == 2
     assert [each["step"] for each in json.loads((tmp_path / "evaluations.json").read_text())] == steps
+    assert "holds this run, finished; its model is that of step 2." in capsys.readouterr().out
 
+
+def test_finished_run_keeps_one_copy_of_its_weights_and_reports_the_same_again(task, start, tmp_path):
+    values = settings(tmp_path, initial_model=start, loop={"eval_every_steps": 4}, do_eval=True)
+    report = run(task, values)
+    assert not list(tmp_path.glob("model.ckpt*")) and not (tmp_path / "best_model").exists()
+    before = (tmp_path / "final_model/bert_model.ckpt.data-00000-of-00001").read_bytes()
+    again = run(task, values)
+    assert (again.step, again.evaluation, again.final_model) == (report.step, report.evaluation, report.final_model)
+    assert (tmp_path / "final_model/bert_model.ckpt.data-00000-of-00001").read_bytes() == before
+    with pytest.raises(BertError, match="this run is finished, and the checkpoints to train it further were removed"):
+        run(task, {**values, "num_train_epochs": 4.0})
+    assert run(task, values).evaluation == report.evaluation
+
+
+def test_finished_run_whose_checkpoints_are_kept_can_be_extended(task, start, tmp_path):
+    values = settings(tmp_path, initial_model=start, keep_checkpoints=True)
+    assert run(task, values).step == 16
+    assert run(task, {**values, "num_train_epochs": 3.0}).step == 24
+    with pytest.raises(BertError, match=r"num_train_epochs was 3\.0, is 2\.0"):
+        run(task, values)
+
+
+def test_evaluation_that_a_kill_cut_short_is_made_by_the_next_start(task, start, tmp_path):
+    values = settings(tmp_path / "whole", initial_model=start, loop={"eval_every_steps": 8}, do_eval=True)
+    run(task, values)
+    cut = settings(tmp_path / "cut", initial_model=start, loop={"eval_every_steps": 8, "stop_at_step": 8})
+    run(task, cut)
+    (tmp_path / "cut/evaluations.json").write_text("[]")  # as a kill after the checkpoint of step 8 leaves it
+    run(task, {**cut, "loop": {**cut["loop"], "stop_at_step": 0}, "do_eval": True})
+    whole, cut = (json.loads((tmp_path / name / "evaluations.json").read_text()) for name in ("whole", "cut"))
+    assert [each["step"] for each in cut] == [8, 16]
+    assert [pytest.approx(each) for each in whole] == cut
+
+
+def test_second_process_in_a_folder_is_refused(task, start, tmp_path):
+    with files.lock(str(tmp_path)), pytest.raises(BertError, match="another process is writing there"):
+        run(task, settings(tmp_path, initial_model=start))
+
+
+def test_link_in_the_folder_is_refused(task, start, tmp_path):
+    (tmp_path / "outside").write_text("")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/metrics.jsonl").symlink_to(tmp_path / "outside")
+    with pytest.raises(BertError, match=r"metrics\.jsonl: a symbolic link"):
+        run(task, settings(tmp_path / "run", initial_model=start))
+    assert (tmp_path / "outside").read_text() == ""
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("evaluations.json", "{}", "evaluations.json: not a state file"),
+    ("evaluations.json", '[{"step": "x"}]', r"evaluations.json: not a state file .*\[0\].step is a string"),
+    ("run.json", "[1]", "run.json: not a state file"),
+    ("metrics.jsonl", '{"step": 1}\n', "metrics.jsonl, line 1: not a report of a run"),
+    ("run_finished.json", "{}", "run_finished.json: not a state file"),
+])
+def test_state_file_of_another_shape_is_one_line(task, start, tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(BertError, match=message) as error:
+        run(task, settings(tmp_path, initial_model=start))
+    assert "\n" not in str(error.value)
 
 def test_head_of_another_task_is_dropped_and_said_so(tiny_release, task, tmp_path, capsys):
     config = BertConfig.from_json_file(str(tiny_release / "bert_config.json"))
