@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from bert.texts import Text, check_list, columns_of
-from finetuning import description
+from finetuning import description, driver
 from foundation import run_files
 from foundation.errors import BertError
-from foundation.settings import Settings, fields_of
+from foundation.settings import Settings
 from tasks import predictions
 from tasks.classification.files import ClassificationSettings, Example
 from tasks.classification.task import ClassificationTask
+from tasks.labels import LabelOrder
 from tasks.multiple_choice import files as multiple_choice
 from tasks.multiple_choice.task import MultipleChoiceTask
 from tasks.ner.files import NerSettings, Sentence
@@ -55,10 +56,12 @@ def load_finished(folder: str, *, precision: str = "auto") -> "Finished":
     if not family:
         raise BertError(f"{folder}: no {run_files.TASK} of a fine-tuning run here or in {run_files.FINAL_MODEL}. "
                         "bert.load loads a pre-trained model.")
-    task = family.task(_settings(family.settings, known))
+    task = family.task(family.settings(**description.settings(folder, family.settings)))
     initial = initial_model.find(InitialModelSettings(init_checkpoint=folder))
     initial.check_length(task.max_seq_length)
-    return family.model(folder, task, *_prepared(task, initial, HardwareSettings(precision=precision)))
+    orders = driver.label_orders(task, [initial])
+    prepared = _prepared(task, initial, HardwareSettings(precision=precision))
+    return family.model(folder, task, *prepared, orders[0] if orders else LabelOrder())
 
 
 class Finished:
@@ -69,13 +72,16 @@ class Finished:
         task: what it was trained for.
         tokenizer: text to word pieces.
         predictor: runs the network over rows of features.
+        label_order: where its outputs have the task's labels.
     """
 
-    def __init__(self, folder: str, task: Any, tokenizer: "Tokenizer", predictor: "RowPredictor") -> None:
+    def __init__(self, folder: str, task: Any, tokenizer: "Tokenizer", predictor: "RowPredictor",
+                 label_order: LabelOrder) -> None:
         self.folder = folder
         self.task = task
         self.tokenizer = tokenizer
         self.predictor = predictor
+        self.label_order = label_order
 
     def __repr__(self) -> str:
         return f"<bert.{type(self).__name__} of {self.folder}>"
@@ -96,7 +102,8 @@ class Finished:
         features = self.task.features(examples, self.tokenizer, training=False)
         replicas = self.predictor.placement.num_replicas
         outputs = self.predictor.outputs(features, -(-batch_size // replicas) * replicas, "predict")
-        return Predicted(examples, features, as_arrays(self.task, outputs), self.tokenizer)
+        arranged = self.label_order.arrange(outputs)
+        return Predicted(examples, features, as_arrays(self.task, arranged), self.tokenizer)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -257,13 +264,6 @@ _FAMILIES = (
     _Family(lambda known: "doc_stride" in known, squad.SquadSettings, SquadTask, QuestionAnswering),
     _Family(lambda known: "tag_scheme" in known, NerSettings, NerTask, Tagger),
 )
-
-
-def _settings(kind: type[Settings], known: Mapping[str, Any]) -> Settings:
-    """The settings of a task from its task.json."""
-    names = {field.name for field in fields_of(kind)}
-    return kind(**{name: tuple(value) if isinstance(value, list) else value
-                   for name, value in known.items() if name in names})
 
 
 def _prepared(task: Task, initial: InitialModel, hardware: HardwareSettings) -> "tuple[Tokenizer, RowPredictor]":

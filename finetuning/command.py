@@ -8,6 +8,9 @@ from finetuning.settings import FineTuningSettings
 from foundation import command
 from foundation.flags import CommandLine
 from foundation.settings import Settings
+from modeling.checkpoints import load
+from tasks import labels
+from tasks.files import CUSTOM
 from tasks.task import Task
 
 
@@ -15,7 +18,8 @@ def run(make_task: Callable[[Any], Task], kind: type[Settings], text: str,
         settle: Callable[[CommandLine, Any, FineTuningSettings], FineTuningSettings] | None = None) -> None:
     """Runs a fine-tuning script.
 
-    Where nothing is trained, task settings that the command line leaves out come from the run in --output_dir.
+    Where nothing is trained, task settings that the command line leaves out come from the run in --output_dir, and
+    labels that nothing names from the model.
 
     Args:
         make_task: from the task's settings to the Task.
@@ -26,10 +30,30 @@ def run(make_task: Callable[[Any], Task], kind: type[Settings], text: str,
 
     def main(line: CommandLine) -> None:
         settings = line.settings(FineTuningSettings)
-        recalled = {} if settings.do_train else description.read(settings.loop.output_dir)
-        task_settings = line.settings(kind, recalled)
+        task_settings = line.settings(kind, _recalled(line, kind, settings))
         if settle:
             settings = settle(line, task_settings, settings)
         print(driver.run(make_task(task_settings), settings).summary())
 
     command.run(main, (kind, FineTuningSettings), text)
+
+
+def _recalled(line: CommandLine, kind: type[Settings], settings: FineTuningSettings) -> dict[str, Any]:
+    """Task settings in place of those that the command line leaves out."""
+    if settings.do_train:
+        return {}
+    recalled = description.settings(settings.loop.output_dir, kind)
+    if not recalled and not line.given("train_file"):
+        recalled = _labels_of_model(settings)
+    # A known data set has labels of its own, in the order in which its results are written.
+    task_name = str(line.values["task_name"].value) if "task_name" in line.fields and line.given("task_name") else CUSTOM
+    if task_name.lower() != CUSTOM:
+        recalled.pop("labels", None)
+    return recalled
+
+
+def _labels_of_model(settings: FineTuningSettings) -> dict[str, Any]:
+    """The labels of the first model that is evaluated, where they have names."""
+    paths = (*settings.ensemble, settings.initial_model.init_checkpoint)
+    found = load.find(paths[0]).labels() if paths[0] else None
+    return {"labels": tuple(found)} if found and len(found) > 1 and labels.are_named(found) else {}

@@ -7,6 +7,7 @@ from finetuning.prediction import RowPredictor, as_arrays
 from finetuning.splits import Splits
 from foundation.errors import BertError
 from inputs.features import Features
+from tasks.labels import LabelOrder
 from tasks.task import Predicted, Task
 from tokenization.tokenizer import Tokenizer
 from training.run_directory import RunDirectory
@@ -24,12 +25,14 @@ class Evaluator:
         predictor: RowPredictor.
         members: of an ensemble: functions that each give the model one member's weights. Empty: the model's weights.
         is_chief: whether this machine reports.
+        label_orders: LabelOrder of the model, or of each member; empty: all have the data's order.
     """
 
     def __init__(self, task: Task, splits: Splits, tokenizer: Tokenizer, predictor: RowPredictor,
-                 members: Sequence[Callable[[], Any]] = (), is_chief: bool = True) -> None:
+                 members: Sequence[Callable[[], Any]] = (), is_chief: bool = True,
+                 label_orders: Sequence[LabelOrder] = ()) -> None:
         self.task, self.splits, self.tokenizer, self.predictor = task, splits, tokenizer, predictor
-        self.members, self.is_chief = members, is_chief
+        self.members, self.is_chief, self.label_orders = members, is_chief, label_orders
         self._kept: dict[Any, Predicted] = {}  # by files
 
     def forget(self) -> None:
@@ -80,12 +83,16 @@ class Evaluator:
         return self._kept[key]
 
     def _mean_outputs(self, features: Features, batch_size: int, split: str) -> dict[str, list[Any]]:
-        """The model's outputs, or the mean of the members'."""
+        """The model's outputs, or the mean of the members', in the data's order of labels."""
         if not self.members:
-            return self.predictor.outputs(features, batch_size, split)
+            return self._outputs(features, batch_size, split, 0)
         total: dict[str, list[Any]] = {}
-        for give_weights in self.members:
+        for number, give_weights in enumerate(self.members):
             give_weights()
-            found = self.predictor.outputs(features, batch_size, split)
+            found = self._outputs(features, batch_size, split, number)
             total = {name: [a + b for a, b in zip(total[name], found[name])] for name in found} if total else found
         return {name: [value / len(self.members) for value in values] for name, values in total.items()}
+
+    def _outputs(self, features: Features, batch_size: int, split: str, member: int) -> dict[str, list[Any]]:
+        found = self.predictor.outputs(features, batch_size, split)
+        return self.label_orders[member].arrange(found) if self.label_orders else found

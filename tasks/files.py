@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Sequence
+from typing import ClassVar
 
 from foundation import files
 from foundation.errors import BertError
@@ -12,7 +13,19 @@ CUSTOM = "custom"  # the task of the user's own files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FileSettings(Settings):
+class TaskSettings(Settings):
+    """Base of a family's settings.
+
+    Attributes:
+        described: names of the settings that describe a trained model, and nothing of the user's machine: only these
+            are written to its task.json and taken from there.
+    """
+
+    described: ClassVar[tuple[str, ...]] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FileSettings(TaskSettings):
     """The files of a data set, by folder or one by one."""
 
     data_dir: str | None = setting(None, group=DATA, released=True, help="Folder of the data set's files.")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inputs.features import Features
+from tasks.labels import Labels
 
 if typing.TYPE_CHECKING:
     import keras
@@ -66,6 +67,7 @@ class Task(typing.Protocol):
         test_splits: names of the splits to predict. The training split is "train".
         token_outputs: the model's outputs whose second axis is the sequence.
         max_seq_length: the longest row.
+        labels: names of the last axis of all outputs; None where it has none, such as scores or choices.
     """
 
     @property
@@ -80,6 +82,8 @@ class Task(typing.Protocol):
     def token_outputs(self) -> tuple[str, ...]: ...
     @property
     def max_seq_length(self) -> int: ...
+    @property
+    def labels(self) -> Labels | None: ...
 
     def files(self, split: str) -> list[str]:
         """Paths that a split is read from. Raises BertError where one is missing, naming its flag."""
@@ -126,7 +130,7 @@ class Task(typing.Protocol):
     def describe(self, metrics: Mapping[str, float]) -> dict[str, Any]:
         """JSON-able dict for final_model/task.json: what predicting needs besides the weights, such as the labels.
 
-        Keys are names of the task's settings: a later command without these flags takes the values from here.
+        Keys are `described` of the task's settings: a later command without these flags takes the values from here.
 
         Args:
             metrics: of the evaluation of these weights, or empty.

@@ -112,6 +112,6 @@ def _vocabulary(checkpoint: load.Checkpoint, path: str | None, config: BertConfi
 def _task(checkpoint: load.Checkpoint) -> dict[str, Any] | None:
     """The description of a fine-tuned model's task: the file in the source's folder, or else the classes' names."""
     if checkpoint.task_file:
-        return files.read_json(checkpoint.task_file)
+        return tokenizer_files.json_object(checkpoint.task_file)
     labels = checkpoint.labels()
     return {"labels": labels} if labels else None

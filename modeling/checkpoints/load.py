@@ -14,7 +14,7 @@ import numpy as np
 
 from foundation import files, run_files
 from foundation.errors import BertError
-from modeling.checkpoints import google
+from modeling.checkpoints import google, release_folder
 from modeling.checkpoints.format import CheckpointFormat, CheckpointReader
 from modeling.checkpoints.formats import FORMATS
 from modeling.checkpoints.training_state import lines_of, slots_in
@@ -69,8 +69,14 @@ class Checkpoint:
         return self._first_of((run_files.TASK,))
 
     def labels(self) -> list[str] | None:
-        """Names of the classes of a fine-tuned model, in the order of their numbers, or None."""
-        return self.format.labels(self.folder)
+        """Names of the classes of a fine-tuned model, in the order of their numbers, or None.
+
+        From the description of its task, or else from where the format keeps them.
+
+        Raises:
+            BertError: the description is damaged.
+        """
+        return release_folder.labels(self.folder) or self.format.labels(self.folder)
 
     def config(self) -> BertConfig:
         """The configuration in the same folder, casing included. Raises BertError when there is none."""

@@ -4,6 +4,8 @@ import os
 import re
 
 from foundation import files, run_files, vocab_file
+from foundation.errors import BertError
+from modeling.checkpoints import tokenizer_files
 from modeling.checkpoints.format import Contents
 
 CONFIG_FILES: tuple[str, ...] = (run_files.CONFIG, "config.json")
@@ -14,9 +16,12 @@ _CASING_OF_FOLDER = re.compile(r"(?:^|_)(un)?cased_L-\d")
 
 
 def labels(folder: str) -> list[str] | None:
-    """Names of the classes from the description of the task, or None."""
+    """Names of the classes from the description of the task, or None. Raises BertError where it is damaged."""
     path = os.path.join(folder, run_files.TASK)
-    return files.read_json(path).get("labels") if files.exists(path) else None
+    found = (tokenizer_files.json_object(path) or {}).get("labels")
+    if found is not None and not (isinstance(found, list) and all(isinstance(label, str) for label in found)):
+        raise BertError(f"{path}: labels is not a list of strings.")
+    return found or None
 
 
 def lower_case(folder: str) -> bool | None:

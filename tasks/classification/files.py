@@ -5,7 +5,7 @@ import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from foundation.errors import BertError
 from foundation.settings import DATA, setting
@@ -22,6 +22,9 @@ _MOST_FOUND_LABELS = 50  # a column with more values than this, different in mos
 class ClassificationSettings(TableSettings, FileSettings):
     """The data of `run_classifier.py`. None: as the data set (`tasks.classification.glue`) has it."""
 
+    described: ClassVar[tuple[str, ...]] = (
+        "task_name", "labels", "regression", "text_a_column", "text_b_column", "label_column", "header", "quoting",
+        "language", "max_seq_length")
     task_name: str | None = setting(
         None, group=DATA, released=True,
         help="cola, sst-2, mrpc, qqp, sts-b, mnli, qnli, rte, wnli, ax, xnli; or custom: your own files, described by "

@@ -29,7 +29,8 @@ class DataSet:
         metrics: names in `tasks.metrics`; the first selects the best checkpoint.
         train, dev, test: file by split, with `{language}` for the language.
         submissions: file by test split, named as gluebenchmark.com requires.
-        spellings: other spellings of labels.
+        spellings: other spellings of labels in its files.
+        aliases: what models made elsewhere call the labels: the names of Hugging Face's `glue` data sets.
         skip_broken: some lines of the official files lack columns.
         other_folder: another name of the folder.
         score_range: lowest and highest score.
@@ -46,6 +47,7 @@ class DataSet:
     dev: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"dev": "dev.tsv"})
     test: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"test": "test.tsv"})
     spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
     skip_broken: bool = False
     other_folder: str | None = None
     score_range: tuple[float, float] | None = None
@@ -60,12 +62,13 @@ _SENTENCES = Columns("sentence1", "sentence2", "label")
 # paper's table 1: F1 for MRPC and QQP, Spearman for STS-B.
 GLUE = {
     "cola": DataSet("CoLA", Columns(4, label=2, header=False), _BINARY, ("matthews",), {"test": "CoLA.tsv"},
-                    test_columns=Columns("sentence")),
-    "sst-2": DataSet("SST-2", Columns("sentence", label="label"), _BINARY, ("accuracy",), {"test": "SST-2.tsv"}),
+                    test_columns=Columns("sentence"), aliases={"unacceptable": "0", "acceptable": "1"}),
+    "sst-2": DataSet("SST-2", Columns("sentence", label="label"), _BINARY, ("accuracy",), {"test": "SST-2.tsv"},
+                     aliases={"negative": "0", "positive": "1"}),
     "mrpc": DataSet("MRPC", Columns("#1 String", "#2 String", "Quality"), _BINARY, ("f1", "accuracy"),
-                    {"test": "MRPC.tsv"}),
+                    {"test": "MRPC.tsv"}, aliases={"not_equivalent": "0", "equivalent": "1"}),
     "qqp": DataSet("QQP", Columns("question1", "question2", "is_duplicate"), _BINARY, ("f1", "accuracy"),
-                   {"test": "QQP.tsv"}, skip_broken=True),
+                   {"test": "QQP.tsv"}, skip_broken=True, aliases={"not_duplicate": "0", "duplicate": "1"}),
     "sts-b": DataSet("STS-B", Columns("sentence1", "sentence2", "score"), None, ("spearman", "pearson"),
                      {"test": "STS-B.tsv"}, score_range=(0, 5)),
     "mnli": DataSet("MNLI", Columns("sentence1", "sentence2", "gold_label"), _THREE_WAY, ("accuracy",),
@@ -75,7 +78,8 @@ GLUE = {
     "qnli": DataSet("QNLI", Columns("question", "sentence", "label"), _ENTAILMENT, ("accuracy",),
                     {"test": "QNLI.tsv"}),
     "rte": DataSet("RTE", _SENTENCES, _ENTAILMENT, ("accuracy",), {"test": "RTE.tsv"}),
-    "wnli": DataSet("WNLI", _SENTENCES, _BINARY, ("accuracy",), {"test": "WNLI.tsv"}),
+    "wnli": DataSet("WNLI", _SENTENCES, _BINARY, ("accuracy",), {"test": "WNLI.tsv"},
+                    aliases={"not_entailment": "0", "entailment": "1"}),
     "ax": DataSet("AX", _SENTENCES, _THREE_WAY, ("accuracy",), {"test": "AX.tsv"}, train={}, dev={},
                   test={"test": "diagnostic.tsv"}, other_folder="diagnostic"),
     "xnli": DataSet("XNLI", Columns(7, 8, 2, language=1), _THREE_WAY, ("accuracy",),

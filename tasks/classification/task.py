@@ -11,6 +11,7 @@ from inputs.features import Features
 from tasks import predictions
 from tasks.classification import features, scores
 from tasks.classification.files import ClassificationFiles, ClassificationSettings, Example
+from tasks.labels import Labels
 from tasks.task import Network, Predicted
 
 if TYPE_CHECKING:
@@ -58,6 +59,14 @@ class ClassificationTask:
     def max_seq_length(self) -> int:
         """As given."""
         return self.settings.max_seq_length
+
+    @property
+    def labels(self) -> Labels | None:
+        """None for a regression."""
+        if self.data.labels is None:
+            return None
+        data_set = self.data.data_set
+        return Labels(self.data.labels, {**data_set.aliases, **data_set.spellings})
 
     def files(self, split: str) -> list[str]:
         """The file of a split."""
@@ -112,6 +121,5 @@ class ClassificationTask:
 
     def describe(self, metrics: Mapping[str, float]) -> dict[str, Any]:
         """Labels, columns and length."""
-        names = ("text_a_column", "text_b_column", "label_column", "header", "quoting", "language", "max_seq_length")
-        return {"task_name": self.name, "labels": list(self.data.labels) if self.data.labels else None,
-                "regression": self.data.is_regression, **{name: getattr(self.settings, name) for name in names}}
+        return {**{name: getattr(self.settings, name) for name in self.settings.described}, "task_name": self.name,
+                "labels": list(self.data.labels) if self.data.labels else None, "regression": self.data.is_regression}

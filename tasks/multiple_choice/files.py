@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from foundation.errors import BertError
 from foundation.settings import DATA, setting
@@ -16,6 +16,9 @@ from tasks.files import CUSTOM, FileSettings
 class MultipleChoiceSettings(TableSettings, FileSettings):
     """The data of `run_multiple_choice.py`. None: as the data set (`DATA_SETS`) has it."""
 
+    described: ClassVar[tuple[str, ...]] = (
+        "task_name", "prompt_columns", "choice_columns", "choice_prefix_column", "label_column", "labels", "header",
+        "file_format", "quoting", "max_seq_length")
     task_name: str | None = setting(
         None, group=DATA, released=True,
         help="swag, codah; or custom: your own files, described by the flags below.")

@@ -31,6 +31,7 @@ class MultipleChoiceTask:
     dev_splits: tuple[str, ...] = ("dev",)
     test_splits: tuple[str, ...] = ("test",)
     token_outputs: tuple[str, ...] = ()
+    labels: None = None  # outputs are scores of the choices, by position
 
     def __init__(self, settings: MultipleChoiceSettings) -> None:
         self.settings = settings
@@ -88,7 +89,5 @@ class MultipleChoiceTask:
 
     def describe(self, metrics: Mapping[str, float]) -> dict[str, Any]:
         """Columns, labels and format."""
-        names = ("task_name", "prompt_columns", "choice_columns", "choice_prefix_column", "label_column", "labels",
-                 "header", "file_format", "quoting")
-        values = {name: getattr(self.data.settings, name) for name in names}
+        values = {name: getattr(self.data.settings, name) for name in self.settings.described}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from foundation import files
 from foundation.errors import BertError
@@ -35,6 +36,8 @@ _TAG = re.compile(r"O|[BI]-\S+")
 class NerSettings(FileSettings):
     """The data and the model of `run_ner.py`."""
 
+    described: ClassVar[tuple[str, ...]] = (
+        "labels", "tag_scheme", "document_context", "feature_based", "features", "lstm_size", "max_seq_length")
     data_dir: str | None = setting(
         None, group=DATA, released=True,
         help="Folder with train.txt, dev.txt (or valid.txt) and test.txt, or with CoNLL-2003's eng.train, eng.testa "

@@ -9,6 +9,7 @@ import numpy as np
 
 from foundation import files
 from inputs.features import Features
+from tasks.labels import Labels
 from tasks.ner import features, scores
 from tasks.ner.files import NerFiles, NerSettings, Sentence
 from tasks.task import Network, Predicted
@@ -38,6 +39,11 @@ class NerTask:
     def max_seq_length(self) -> int:
         """As given."""
         return self.settings.max_seq_length
+
+    @property
+    def labels(self) -> Labels:
+        """The tags."""
+        return Labels(self.data.labels)
 
     def files(self, split: str) -> list[str]:
         """The file of a split."""
@@ -105,9 +111,8 @@ class NerTask:
 
     def describe(self, metrics: Mapping[str, float]) -> dict[str, Any]:
         """Labels, their scheme, and the model."""
-        names = ("document_context", "feature_based", "features", "lstm_size")
-        return {"labels": list(self.data.labels), "tag_scheme": self.data.tag_scheme or "auto",
-                **{name: getattr(self.settings, name) for name in names}}
+        return {**{name: getattr(self.settings, name) for name in self.settings.described},
+                "labels": list(self.data.labels), "tag_scheme": self.data.tag_scheme or "auto"}
 
 
 def _block(sentence: Sentence, predicted: Sequence[str]) -> str:

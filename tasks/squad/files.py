@@ -4,12 +4,13 @@ import dataclasses
 import functools
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from foundation import files
 from foundation.errors import BertError
-from foundation.settings import DATA, EVALUATION, OTHER, Settings, setting
+from foundation.settings import DATA, EVALUATION, OTHER, setting
 from tasks import files as task_files
+from tasks.files import TaskSettings
 
 # The characters between the words of a context in the release; other Unicode spaces, such as U+00A0, are part of a
 # word.
@@ -29,9 +30,12 @@ def _threshold(text: str) -> float | str:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadSettings(Settings):
+class SquadSettings(TaskSettings):
     """The data of `run_squad.py`, how contexts are cut into windows, and how answers are chosen."""
 
+    described: ClassVar[tuple[str, ...]] = (
+        "max_seq_length", "doc_stride", "max_query_length", "n_best_size", "max_answer_length",
+        "version_2_with_negative", "answer_text", "null_score_diff_threshold")
     train_file: str | None = setting(
         None, group=DATA, released=True, help="Questions to train on: JSON in SQuAD's layout.")
     predict_file: str | None = setting(

@@ -27,6 +27,7 @@ class SquadTask:
     dev_splits: tuple[str, ...] = ("dev",)
     test_splits: tuple[str, ...] = ("test",)  # of the same file
     token_outputs: tuple[str, ...] = ("start_logits", "end_logits")
+    labels: None = None
 
     def __init__(self, settings: SquadSettings) -> None:
         self.settings = settings
@@ -92,10 +93,8 @@ class SquadTask:
 
     def describe(self, metrics: Mapping[str, float]) -> dict[str, Any]:
         """Windows, how answers are chosen, and the threshold; with auto the tuned one, where there are metrics."""
-        names = ("max_seq_length", "doc_stride", "max_query_length", "n_best_size", "max_answer_length",
-                 "version_2_with_negative", "answer_text")
         threshold = self._threshold(metrics)
-        return {**{name: getattr(self.settings, name) for name in names},
+        return {**{name: getattr(self.settings, name) for name in self.settings.described},
                 "null_score_diff_threshold": AUTO if threshold is None else threshold}
 
     def _threshold(self, metrics: Mapping[str, float]) -> float | None:
