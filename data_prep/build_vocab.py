@@ -16,7 +16,7 @@ from collections.abc import Sequence
 if not __package__:
     sys.path[:1] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
 
-from data_prep import wordpiece_learner
+from data_prep import output_paths, wordpiece_learner
 from data_prep.settings import VocabularySettings
 from data_prep.text_blocks import BLOCK_BYTES, TextReader
 from foundation import command, files, vocab_file
@@ -77,6 +77,7 @@ def run(settings: VocabularySettings, block_bytes: int = BLOCK_BYTES) -> Report:
         BertError: bad input, or a size too small for the special tokens and the alphabet.
     """
     paths = files.match(settings.input_file, "input_file")
+    output_paths.check([settings.output_file], paths)
     reader = TextReader(settings.on_bad_utf8, block_bytes)
     counts = count_words(reader, paths, settings.do_lower_case, settings.workers)
     if not counts:
@@ -136,7 +137,8 @@ def count_words(reader: TextReader, paths: Sequence[str], do_lower_case: bool, n
     """
     blocks = (block for path in paths for block in reader.blocks(path))
     counts: collections.Counter[str] = collections.Counter()
-    for block_counts in map_in_order(functools.partial(_count_block, do_lower_case), blocks, num_workers):
+    work = functools.partial(_count_block, do_lower_case)
+    for block_counts in map_in_order(work, blocks, num_workers, "num_workers"):
         counts.update(block_counts)
         if len(counts) > max_words:
             counts = forget_rarest(counts, max_words // 2)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from data_prep.memory_maps import MappedArray, write_array
 from data_prep.settings import ERROR, CorpusSettings
-from foundation import files
+from foundation import files, state
 from foundation.errors import BertError
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import Vocabulary
@@ -28,7 +28,10 @@ SPAN_BYTES = 1 << 24
 _READ_BYTES = 1 << 20
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# What `tokenize_unit` counts.
+COUNTS = ("documents", "sentences", "tokens", "bytes", "bad_lines")
 _STORE_FILE = "store.json"
+_STORE_SCHEMA = {"dtype": str, "sentences": int, "documents": int}
 _UNIT_SUFFIXES = TOKENS, SENTENCES, DOCUMENTS = ".tokens", ".sentences", ".documents"
 
 
@@ -249,7 +252,8 @@ class IdStore:
     @classmethod
     def open(cls, folder: str) -> Self:
         """Opens what `join_units` wrote."""
-        dtype = files.read_json(os.path.join(folder, _STORE_FILE))["dtype"]
+        advice = f"Remove {os.path.dirname(folder)} and run the same command again."
+        dtype = state.read(os.path.join(folder, _STORE_FILE), _STORE_SCHEMA, advice)["dtype"]
         return cls((
             MappedArray.open(os.path.join(folder, "tokens"), dtype),
             MappedArray.open(os.path.join(folder, "sentence_starts"), np.int64),

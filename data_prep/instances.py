@@ -33,6 +33,9 @@ _MASKING_STREAM = 3
 _COPY_BYTES = 1 << 22
 _GATHERED_TOGETHER = 1 << 8
 
+# What `write_chunk` counts.
+COUNTS = ("instances", "tokens", "predictions", "random", "full")
+
 
 @dataclasses.dataclass(frozen=True)
 class InstanceBlocks:
@@ -156,7 +159,7 @@ def write_chunk(unit: tuple[str, int, int], folder: str, store_folder: str, plan
 
     chunk, begin, end = unit
     blocks = InstanceBlocks.open(store_folder, plan_file, vocab_file, settings)
-    counts = dict.fromkeys(("instances", "tokens", "predictions", "random", "full"), 0)
+    counts = dict.fromkeys(COUNTS, 0)
     with files.atomic(chunk_file(folder, chunk)) as temporary, tf.io.TFRecordWriter(temporary) as writer:
         for number in range(begin // BLOCK_ROWS, -(-end // BLOCK_ROWS)):
             first = number * BLOCK_ROWS
@@ -185,6 +188,7 @@ def join_chunks(unit: tuple[str, str, list[str], int], folder: str) -> dict[str,
     _, path, chunks, number_of_records = unit
     digest, size = hashlib.sha256(), 0
     with files.atomic(path) as temporary, files.open_file(temporary, "wb") as output:
+        output.write(b"")  # without any chunks, a remote file would not be made
         for chunk in chunks:
             with open(chunk_file(folder, chunk), "rb") as source:
                 while data := source.read(_COPY_BYTES):

@@ -1,15 +1,14 @@
 """The whole job of making pre-training records: text → store of ids → plan → shuffled, masked records."""
 
+import contextlib
 import functools
-import hashlib
 import itertools
 import os
 import pathlib
 import sys
-import tempfile
 from typing import Any
 
-from data_prep import id_store, instances, manifest, sentence_pairs, work_folder
+from data_prep import id_store, instances, manifest, output_paths, sentence_pairs, work_folder
 from data_prep.records import PretrainingSchema
 from data_prep.settings import RecordSettings
 from data_prep.workers import Workers
@@ -37,12 +36,14 @@ def run(settings: RecordSettings, workers: Workers) -> dict[str, Any]:
     inputs = files.match(settings.input_file, "input_file")
     vocabulary = Vocabulary.from_file(settings.corpus.vocab_file)
     outputs, manifest_path = manifest.output_files(settings.output_file)
-    description = manifest.describe(settings.corpus, settings.instances, vocabulary, inputs)
-    job = {"description": description, "outputs": outputs, "modified": [files.modified(path) for path in inputs]}
     folder = settings.work_dir or _default_work_folder(manifest_path)
     if files.is_remote(folder):
         raise BertError(f"--work_dir={folder}: must be a local folder.")
-    with work_folder.locked(folder):
+    output_paths.check([manifest_path, *outputs], [*inputs, settings.corpus.vocab_file])
+    stamps = _stamps(inputs)
+    description = manifest.describe(settings.corpus, settings.instances, vocabulary, inputs, settings.workers)
+    job = {"description": description, "outputs": outputs, "stamps": stamps}
+    with work_folder.locked(_default_work_folder(manifest_path)), _own(settings.work_dir):
         if not work_folder.belongs_to(folder, job):
             if work_folder.belongs_to(folder, None):
                 work_folder.discard(folder)
@@ -52,6 +53,9 @@ def run(settings: RecordSettings, workers: Workers) -> dict[str, Any]:
                 return made
             work_folder.begin(folder, job)
         counts = _make_store(workers, folder, inputs, settings, vocabulary)
+        if _stamps(inputs) != stamps:
+            work_folder.discard(folder)
+            raise BertError("--input_file: a text was changed while it was read. Run the same command again.")
         _make_plan(workers, folder, settings)
         counts |= _make_chunks(workers, folder, settings, len(outputs))
         written = _make_outputs(workers, folder, outputs, manifest_path)
@@ -61,11 +65,21 @@ def run(settings: RecordSettings, workers: Workers) -> dict[str, Any]:
     return made
 
 
+def _own(work_dir: str | None) -> contextlib.AbstractContextManager[None]:
+    """The lock of --work_dir. That of the default folder is held too: it stands for the outputs."""
+    return work_folder.locked(work_dir) if work_dir else contextlib.nullcontext()
+
+
 def _default_work_folder(manifest_path: str) -> str:
     if files.is_remote(manifest_path):
-        return os.path.join(tempfile.gettempdir(), f"bert-{hashlib.sha256(manifest_path.encode()).hexdigest()[:16]}")
+        return work_folder.private(manifest_path)
     folder, name = os.path.split(manifest_path)
     return os.path.join(folder, f".{name.removesuffix('.manifest.json')}.work")
+
+
+def _stamps(paths: list[str]) -> list[list[int]]:
+    """Size and time of change of each file, as JSON gives them back."""
+    return [[files.size(path), files.modified(path)] for path in paths]
 
 
 def _make_store(workers: Workers, folder: str, inputs: list[str], settings: RecordSettings, vocabulary: Vocabulary
@@ -83,9 +97,9 @@ def _make_store(workers: Workers, folder: str, inputs: list[str], settings: Reco
         "Tokenizing",
         amount=lambda unit: sum(span.end - span.start for span in unit[1]),
         measure="bytes",
+        schema=dict.fromkeys(id_store.COUNTS, int),
     )
-    counts = {name: sum(result[name] for result in results)
-              for name in ("documents", "sentences", "tokens", "bytes", "bad_lines")}
+    counts = {name: sum(result[name] for result in results) for name in id_store.COUNTS}
     problem = None
     if not counts["documents"]:
         problem = f"{', '.join(inputs[:3])}: no text (--input_file)."
@@ -120,6 +134,7 @@ def _make_plan(workers: Workers, folder: str, settings: RecordSettings) -> None:
         "Pairing sentences",
         amount=lambda unit: unit[3][1] - unit[3][0],
         measure="documents",
+        schema={"instances": int},
     )
     if not os.path.exists(plan_file):
         sentence_pairs.join_plans([unit[0] for unit in units], source, plan_file)
@@ -143,8 +158,9 @@ def _make_chunks(workers: Workers, folder: str, settings: RecordSettings, num_ou
         "Writing instances",
         amount=lambda unit: unit[2] - unit[1],
         measure="instances",
+        schema=dict.fromkeys(instances.COUNTS, int),
     )
-    return {name: sum(result[name] for result in results) for name in results[0]}
+    return {name: sum(result[name] for result in results) for name in instances.COUNTS}
 
 
 def _chunks(total: int, num_outputs: int) -> list[list[tuple[str, int, int]]]:
@@ -164,8 +180,9 @@ def _make_outputs(workers: Workers, folder: str, outputs: list[str], manifest_pa
     source = os.path.join(folder, work_folder.CHUNKS)
     total = sentence_pairs.rows_in(os.path.join(folder, work_folder.PLAN))
     for path in (manifest_path, *outputs):
-        for stale in files.glob(f"{path}.tmp-*"):
-            files.remove(stale)
+        files.remove_leftovers(path)
+        for leftover in files.glob(f"{path}.tmp-*") if files.is_remote(path) else ():
+            files.remove(leftover)
     if files.exists(manifest_path):
         files.remove(manifest_path)
 
@@ -184,7 +201,12 @@ def _make_outputs(workers: Workers, folder: str, outputs: list[str], manifest_pa
         amount=lambda unit: unit[3],
         measure="instances",
         after=remove_chunks,
+        schema={"records": int, "bytes": int, "sha256": str},
     )
+    for path, result in zip(outputs, results):
+        if not files.exists(path) or files.size(path) != result["bytes"]:
+            work_folder.discard(folder)
+            raise BertError(f"{path}: was changed while the job was interrupted. Run the same command again.")
     return [
         {"name": os.path.relpath(path, os.path.dirname(manifest_path)), **result}
         for path, result in zip(outputs, results)
@@ -194,12 +216,12 @@ def _make_outputs(workers: Workers, folder: str, outputs: list[str], manifest_pa
 def summary(made: dict[str, Any]) -> str:
     """What was made, in a few lines, from a manifest."""
     counts, settings = made["counts"], made["settings"]
-    instances_made = counts["instances"]
+    instances_made = max(1, counts["instances"])
     slots = instances_made * settings["max_seq_length"]
     lines = [
         f"{counts['corpus_documents']:,} documents, {counts['corpus_sentences']:,} sentences, "
         f"{counts['corpus_tokens']:,} tokens",
-        f"{instances_made:,} instances in {len(made['outputs'])} files, "
+        f"{counts['instances']:,} instances in {len(made['outputs'])} files, "
         f"{sum(output['bytes'] for output in made['outputs']):,} bytes",
         f"{100 * (1 - counts['tokens'] / slots):.1f} % padding, {100 * counts['full'] / instances_made:.1f} % of the "
         f"instances without padding, {counts['predictions'] / instances_made:.1f} predictions per instance",

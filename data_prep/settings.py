@@ -34,7 +34,7 @@ class JobSettings(Settings):
     """What all jobs have."""
 
     num_workers: int | None = setting(
-        None, group=HARDWARE, at_least=1,
+        None, group=HARDWARE, at_least=1, at_most=1024,
         help="Worker processes. Default: one for each core. The output does not depend on it.")
 
     @property
@@ -73,7 +73,8 @@ class VocabularySettings(TextJobSettings):
 
     output_file: str = setting(group=DATA, help="Vocabulary to write, one word piece per line.")
     vocab_size: int = setting(
-        30522, group=DATA, at_least=6, help="Lines of the vocabulary, special tokens and unused slots included.")
+        30522, group=DATA, at_least=6, at_most=10_000_000,
+        help="Lines of the vocabulary, special tokens and unused slots included.")
     do_lower_case: bool = setting(
         True, group=DATA, help="Lower-case the text and strip accents, for an uncased model.")
     num_unused: int = setting(
@@ -84,6 +85,11 @@ class VocabularySettings(TextJobSettings):
     character_coverage: float = setting(
         0.99995, group=DATA, at_least=0.5, at_most=1,
         help="Share of the text's characters that the alphabet covers. Words with a rarer character become [UNK].")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_unused >= self.vocab_size:
+            raise BertError(f"--num_unused={self.num_unused}: must be less than --vocab_size={self.vocab_size}.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,10 +120,11 @@ class InstanceSettings(Settings):
         0.1, group=DATA, released=True, at_least=0, at_most=1,
         help="Share of the documents that are packed to a shorter length, drawn at random.")
     dupe_factor: int = setting(
-        10, group=DATA, released=True, at_least=1,
+        10, group=DATA, released=True, at_least=1, at_most=10_000,
         help="Passes over the corpus, each packed and masked differently.")
     random_seed: int = setting(
-        12345, group=DATA, released=True, help="Seed of all randomness: any whole number.")
+        12345, group=DATA, released=True, at_least=-(1 << 63), at_most=(1 << 63) - 1,
+        help="Seed of all randomness: any whole number of 64 bits.")
     do_whole_word_mask: bool = setting(
         False, group=DATA, released=True, help="Mask all pieces of a word together.")
     masking_mix: tuple[float, ...] = setting(
@@ -137,7 +144,8 @@ class InstanceSettings(Settings):
             raise BertError(
                 f"--max_predictions_per_seq={self.max_predictions_per_seq}: must be at most "
                 f"--max_seq_length={self.max_seq_length}. A little more than max_seq_length * masked_lm_prob is usual.")
-        if len(self.masking_mix) != 3 or min(self.masking_mix) < 0 or abs(sum(self.masking_mix) - 1) > 1e-8:
+        shares = all(0 <= share <= 1 for share in self.masking_mix)  # not where one is NaN
+        if len(self.masking_mix) != 3 or not shares or abs(sum(self.masking_mix) - 1) > 1e-8:
             raise BertError(f"--masking_mix={masking_mix_text(self.masking_mix)}: {_NO_MASKING_MIX}.")
 
     @property

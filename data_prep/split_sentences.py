@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 if not __package__:
     sys.path[:1] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
 
+from data_prep import output_paths
 from data_prep.sentence_rules import SentenceSplitter
 from data_prep.settings import FILE, PARAGRAPHS, SentenceSettings
 from data_prep.text_blocks import BLOCK_BYTES, TextReader
@@ -70,6 +71,7 @@ def run(settings: SentenceSettings, block_bytes: int = BLOCK_BYTES) -> Statistic
         BertError: a file is missing, unreadable or not UTF-8, or none of them holds any text.
     """
     paths = files.match(settings.input_file, "input_file")
+    output_paths.check([settings.output_file], [*paths, *filter(None, [settings.abbreviations])])
     abbreviations = read_abbreviations(settings.abbreviations) if settings.abbreviations else ()
     reader = TextReader(settings.on_bad_utf8, block_bytes)
     work = functools.partial(_split_block, SentenceSplitter(abbreviations))
@@ -77,7 +79,7 @@ def run(settings: SentenceSettings, block_bytes: int = BLOCK_BYTES) -> Statistic
     done = Statistics(files=len(paths))
     with files.atomic(settings.output_file) as temporary, files.open_file(temporary, "wb") as output:
         between = False  # whether a blank line is due before the next sentence
-        for part in map_in_order(work, blocks, settings.workers):
+        for part in map_in_order(work, blocks, settings.workers, "num_workers"):
             between |= part.begins_document
             if part.sentences:
                 if not done.documents:

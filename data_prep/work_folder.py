@@ -1,11 +1,13 @@
 """A job's folder of intermediate files: one process works there at a time, and one job's files are never another's."""
 
 import contextlib
-import fcntl
 import glob
+import hashlib
 import os
 import pathlib
 import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +22,6 @@ TOKENIZED_DONE, PLANNED_DONE, CHUNKS_DONE, OUTPUTS_DONE = (
 # All that a job makes, in this order.
 _WORK = (TOKENIZED, TOKENIZED_DONE, STORE, PLANNED, PLANNED_DONE, PLAN, CHUNKS, CHUNKS_DONE, OUTPUTS_DONE)
 _JOB_FILE = "job.json"
-_LOCK_FILE = "lock"
 
 
 @contextlib.contextmanager
@@ -30,27 +31,44 @@ def locked(folder: str) -> Iterator[None]:
     Raises:
         BertError: another process works there.
     """
-    files.make_folder(folder)
-    with files.writing(folder), open(os.path.join(folder, _LOCK_FILE), "a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BertError(f"{folder}: another process is making these records. Wait for it, or stop it.") from None
+    with files.lock(folder):
         try:
             yield
         finally:
             done = os.path.join(folder, TOKENIZED_DONE)
-            if os.path.exists(os.path.join(folder, _JOB_FILE)) and not (os.path.isdir(done) and os.listdir(done)):
+            if _is_a_job_s(folder) and not (os.path.isdir(done) and os.listdir(done)):
                 discard(folder)
-            os.remove(lock.name)
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
 
 
+def private(name: str) -> str:
+    """The folder of the job of a name in the folder for temporary files, where only this user can write.
+
+    Raises:
+        BertError: another user has made a folder of that name.
+    """
+    parent = os.path.join(tempfile.gettempdir(), f"bert-{os.getuid()}")
+    with files.writing(parent), contextlib.suppress(FileExistsError):
+        os.mkdir(parent, 0o700)
+    found = os.lstat(parent)  # not of what a link leads to
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise BertError(f"{parent}: not a folder that only you can use. Remove it, or pass --work_dir.")
+    return os.path.join(parent, hashlib.sha256(name.encode()).hexdigest()[:16])
+
+
 def belongs_to(folder: str, job: Any) -> bool:
     """Whether the folder belongs to this job or, with None, to one that was interrupted while it tidied up."""
-    path = os.path.join(folder, _JOB_FILE)
-    return os.path.exists(path) and files.read_json(path) == job
+    return _is_a_job_s(folder) and files.read_json(os.path.join(folder, _JOB_FILE)) == job
+
+
+def _is_a_job_s(folder: str) -> bool:
+    """Whether the folder has the mark of a job, and not a file of the same name."""
+    try:
+        found = files.read_json(os.path.join(folder, _JOB_FILE))
+    except BertError:
+        return False
+    return found is None or (isinstance(found, dict) and {"description", "outputs"} <= found.keys())
 
 
 def begin(folder: str, job: Any) -> None:
@@ -59,9 +77,11 @@ def begin(folder: str, job: Any) -> None:
     Raises:
         BertError: it holds files that are no job's.
     """
-    if os.path.exists(os.path.join(folder, _JOB_FILE)):
+    if _is_a_job_s(folder):
         discard(folder)
-    if set(os.listdir(folder)) - {_LOCK_FILE}:
+    for name in (_JOB_FILE, *_WORK):
+        files.remove_leftovers(os.path.join(folder, name))
+    if os.listdir(folder):
         raise BertError(f"--work_dir={folder}: holds other files. Name an empty folder, or one that does not exist.")
     files.write_json(os.path.join(folder, _JOB_FILE), job)
 

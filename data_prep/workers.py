@@ -8,7 +8,6 @@ does the rest. Units must not depend on each other, and the function writes its 
 
 import concurrent.futures
 import gc
-import json
 import multiprocessing
 import os
 import pathlib
@@ -17,12 +16,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
-from foundation import files, parallel
+from foundation import files, parallel, state
 
 _ROOT = str(pathlib.Path(__file__).resolve().parent.parent)
 
 Unit = tuple[Any, ...]
 Result = dict[str, Any]
+
+_ANY_RESULT = {str: state.ANY}
 
 
 class Workers:
@@ -63,6 +64,7 @@ class Workers:
         amount: Callable[[Any], int] = lambda unit: 1,
         measure: str = "units",
         after: Callable[[Any, Result], None] = lambda unit, result: None,
+        schema: Any = _ANY_RESULT,
     ) -> list[Result]:
         """Runs a function on every unit that has no result yet.
 
@@ -74,15 +76,16 @@ class Workers:
             amount: function from a unit to its size, for the progress bar.
             measure: what the amounts count, for the progress bar.
             after: called in this process with each unit and its result once that is kept, also for units found done.
+            schema: of a result (`foundation.state`).
 
         Returns:
             The results, in the order of the units.
 
         Raises:
-            BertError: a unit raised it, or a worker died.
+            BertError: a unit raised it, a worker died, or a result of before is damaged.
         """
         files.make_folder(folder)
-        results = _kept(folder, units)
+        results = _kept(folder, units, schema)
         with _progress_bar(description, sum(map(amount, units)), measure) as bar:
             for unit in units:
                 if unit[0] in results:
@@ -101,10 +104,11 @@ class Workers:
             for unit in units:
                 yield unit, function(unit)
             return
-        self._pool = self._pool or self._start_pool()
-        futures = {self._pool.submit(function, unit): unit for unit in units}
+        futures: dict[concurrent.futures.Future[Result], Unit] = {}
         try:
-            with parallel.killed_worker_reported():
+            with parallel.killed_worker_reported("num_workers"):
+                self._pool = self._pool or self._start_pool()
+                futures.update({self._pool.submit(function, unit): unit for unit in units})
                 for future in concurrent.futures.as_completed(futures):
                     yield futures.pop(future), future.result()
         finally:
@@ -148,19 +152,17 @@ def _result_file(folder: str, unit: Unit) -> str:
     return os.path.join(folder, f"{unit[0]}.json")
 
 
-def _kept(folder: str, units: Sequence[Unit]) -> dict[str, Result]:
+def _kept(folder: str, units: Sequence[Unit], schema: Any) -> dict[str, Result]:
     """Results of units that are done, by name."""
     names = set(os.listdir(folder))
-    return {unit[0]: files.read_json(_result_file(folder, unit)) for unit in units if f"{unit[0]}.json" in names}
+    advice = f"Remove {os.path.dirname(folder)} and run the same command again."
+    return {unit[0]: state.read(_result_file(folder, unit), schema, advice) for unit in units
+            if f"{unit[0]}.json" in names}
 
 
 def _keep(path: str, result: Result) -> None:
-    """Writes a result whole."""
-    temporary = f"{path}.tmp"
-    with files.writing(path):
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(result, file)
-        os.replace(temporary, path)
+    """Writes a result whole, and to the disk: what it stands for is there too."""
+    files.write_json(path, result)
 
 
 def _progress_bar(description: str, total: int, measure: str) -> Any:

@@ -1,14 +1,16 @@
 """Units of work: results in order, nothing done twice, errors passed on."""
 
 import functools
+import multiprocessing
 import os
 import signal
 
 import pytest
 
+from data_prep import workers
 from data_prep.settings import RecordSettings, SentenceSettings, VocabularySettings
 from data_prep.workers import Workers
-from foundation import flags
+from foundation import flags, parallel
 from foundation.errors import BertError
 
 
@@ -27,6 +29,11 @@ def fail_at(unit, number, error):
 
 def die(unit):
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_in_a_worker(item):
+    if multiprocessing.parent_process():
+        die(item)
 
 
 UNITS = [(f"unit{number}", number) for number in range(6)]
@@ -75,8 +82,21 @@ def test_an_error_in_a_worker_is_passed_on(tmp_path, two_workers):
 
 def test_a_killed_worker_is_reported(tmp_path):
     message = r"worker process was killed.*fewer workers \(--num_workers\)"
-    with Workers(2) as workers, pytest.raises(BertError, match=message):
-        workers.run(die, UNITS, str(tmp_path), "")
+    with Workers(2) as crew, pytest.raises(BertError, match=message):
+        crew.run(die, UNITS, str(tmp_path), "")
+
+
+@pytest.mark.parametrize("start", [workers._forked_pool, workers._served_pool])
+def test_workers_that_are_killed_while_they_start_are_reported(tmp_path, monkeypatch, start):
+    monkeypatch.setattr(parallel, "_start_worker", functools.partial(die, None))
+    monkeypatch.setattr(Workers, "_start_pool", lambda self: start(2))
+    with Workers(2) as crew, pytest.raises(BertError, match=r"worker process was killed.*\(--num_workers\)"):
+        crew.run(double, UNITS, str(tmp_path), "")
+
+
+def test_a_command_without_the_flag_is_not_told_of_it():
+    with pytest.raises(BertError, match=r"Run the same command again\.$"):
+        list(parallel.map_in_order(die_in_a_worker, range(20), 2))
 
 
 @pytest.mark.parametrize("kind", [SentenceSettings, VocabularySettings, RecordSettings])
