@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from foundation import files, run_files
 from foundation.errors import BertError
-from modeling.checkpoints import load
+from modeling.checkpoints import load, tokenizer_files
 from modeling.config import BertConfig
 from tokenization.vocabulary import Vocabulary
 from training.settings import InitialModelSettings
@@ -50,21 +50,22 @@ class InitialModel:
 
     @property
     def vocab_file(self) -> str | None:
-        """--vocab_file, or the vocab.txt next to the checkpoint or the configuration; None where there is none."""
+        """--vocab_file, or what lies next to the checkpoint or the configuration: vocab.txt, or else Hugging Face's
+        tokenizer.json. None where there is neither.
+        """
         if self.settings.vocab_file:
             return files.match(self.settings.vocab_file, "vocab_file")[0]
         if self.checkpoint and self.checkpoint.vocab_file:
             return self.checkpoint.vocab_file
-        path = os.path.join(os.path.dirname(self.config_file), run_files.VOCABULARY)
-        return path if files.exists(path) else None
+        return tokenizer_files.vocabulary_in(os.path.dirname(self.config_file))
 
     @functools.cached_property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary. Raises BertError where there is none, or one with more word pieces than the model."""
         path = self.vocab_file
         if not path:
-            raise BertError("No vocabulary found: give --vocab_file. There is no vocab.txt next to the checkpoint "
-                            "(convert_checkpoint.py makes one from a tokenizer.json).")
+            raise BertError("No vocabulary found: give --vocab_file. There is no vocab.txt and no tokenizer.json next "
+                            "to the checkpoint.")
         vocabulary = Vocabulary.from_file(path)
         if vocabulary.size > self.config.vocab_size:
             raise BertError(f"{path} has {vocabulary.size} word pieces, the model {self.config.vocab_size} "

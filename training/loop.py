@@ -105,8 +105,8 @@ class TrainLoop:
     def _save_and_stop(self, now: int) -> NoReturn:
         prefix = self.directory.save(now, self.state)
         self.reporter.flush()
-        raise Stopped(f"Stopped at step {now:,}{f' by {self._stop_signal}' if self._stop_signal else ''}; saved "
-                      f"{prefix}. Rerun the same command to resume.")
+        reason = f"by {self._stop_signal}" if self._stop_signal else "with another machine"
+        raise Stopped(f"Stopped at step {now:,} {reason}; saved {prefix}. Rerun the same command to resume.")
 
     def _one_call(self, iterator: Any, now: int, last_step: int) -> int:
         count = self._call_length(now, last_step)

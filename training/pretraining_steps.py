@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from data_prep import records
-from foundation import files, run_files
+from foundation import run_files
 from foundation.errors import BertError
 from modeling.config import BertConfig
 from modeling.models import PretrainingModel
+from tokenization.vocabulary import Vocabulary
 from training import curve, input_pipeline, setup
 from training.input_pipeline import RecordSource
 from training.pretraining_inputs import Inputs
@@ -161,17 +162,33 @@ def _check_manifest(settings: PretrainingSettings, inputs: Inputs, config: BertC
                         f"{inputs.initial.config_file} is {config.vocab_size}.")
     checkpoint = inputs.initial.checkpoint
     own = checkpoint.vocab_file if checkpoint else None
-    if own and vocabulary.get("sha256") and vocabulary["sha256"] != files.sha256(own):
+    if own and vocabulary.get("sha256") and vocabulary["sha256"] != _vocabulary_sha256(own):
         print(f"warning: {path} was made with another vocabulary than the checkpoint's, {own}: its ids mean other "
               f"words to the model.", flush=True)
 
 
 def _vocab_file(inputs: Inputs) -> str | None:
-    """--vocab_file, or that of the records' manifest, or the one next to the configuration or checkpoint."""
-    path = records.manifest_of(inputs.train_files[0]).get("vocabulary", {}).get("path")
-    if not inputs.initial.settings.vocab_file and path and files.exists(path):
-        return path
+    """--vocab_file, or that of the records' manifest, or the one next to the configuration or checkpoint.
+
+    The manifest's path counts only where the very vocabulary of the records is there: it may have changed since, and a
+    manifest from elsewhere could name any file.
+    """
+    vocabulary = records.manifest_of(inputs.train_files[0]).get("vocabulary", {})
+    path, sha256 = vocabulary.get("path"), vocabulary.get("sha256")
+    if not inputs.initial.settings.vocab_file and path and sha256:
+        if _vocabulary_sha256(path) == sha256:
+            return path
+        print(f"warning: {path} is not the vocabulary of the records any more. Pass --vocab_file to have one in the "
+              f"final model.", flush=True)
     return inputs.initial.vocab_file
+
+
+def _vocabulary_sha256(path: str) -> str | None:
+    """The hash of a vocabulary's words; None where there is no vocabulary."""
+    try:
+        return Vocabulary.from_file(path).sha256
+    except BertError:
+        return None
 
 
 def _decisive_settings(run: Run) -> dict[str, Any]:

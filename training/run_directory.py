@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from foundation import files, run_files, state
 from foundation.errors import BertError
+from foundation.vocab_file import text as vocabulary_text
 from modeling.checkpoints import google
 from modeling.checkpoints.load import Checkpoint
 from modeling.config import BertConfig
@@ -248,7 +249,7 @@ def take_all(variables: Mapping[str, Any], checkpoint: Checkpoint) -> int:
 def _write_model_files(folder: str, config: BertConfig, vocab_file: str | None) -> None:
     config.to_json_file(os.path.join(folder, run_files.CONFIG))
     if vocab_file:
-        files.write_text(os.path.join(folder, run_files.VOCABULARY), files.read_text(vocab_file))
+        files.write_text(os.path.join(folder, run_files.VOCABULARY), vocabulary_text(vocab_file))
 
 
 def _values(variables: Mapping[str, Any]) -> dict[str, Any]:

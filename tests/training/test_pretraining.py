@@ -175,7 +175,7 @@ def test_id_outside_the_vocabulary_far_into_the_records_is_told(tiny_config, tmp
     arrays = tiny_arrays(rows=200)
     arrays["input_ids"][150, 1] = 4321
     records = write_records(tmp_path / "late.tfrecord", arrays)
-    with pytest.raises(BertError, match="late.tfrecord, record 150: token id 4321 does not fit .* vocabulary of 100"):
+    with pytest.raises(BertError, match=r"late\.tfrecord, record 150: token id 4321 does not fit .* vocabulary of 100"):
         run(tiny_config, records, tmp_path / "run", num_train_steps=50)
 
 
@@ -188,21 +188,35 @@ def test_record_damaged_in_the_middle_is_named(tiny_config, tmp_path):
         run(tiny_config, records, tmp_path / "run", num_train_steps=50)
 
 
-def test_manifest_of_the_records_says_which_vocabulary_and_which_task(tiny_config, tiny_records, tmp_path):
+def write_manifest(folder, vocabulary, **settings):
+    """A manifest of tiny.tfrecord, as create_pretraining_data writes it."""
+    vocabulary = {"path": "vocab.txt", "size": 5, "sha256": "0" * 64, **vocabulary}
+    (folder / "tiny.tfrecord.manifest.json").write_text(json.dumps(
+        {"vocabulary": vocabulary, "settings": settings, "inputs": [], "counts": {}, "outputs": []}))
+
+
+def test_manifest_of_the_records_says_which_vocabulary_and_which_task(tiny_config, tiny_records, tmp_path, capsys):
     vocabulary = tmp_path / "elsewhere.txt"
-    vocabulary.write_text("[PAD]\n")
-    digest = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
-    manifest = {"vocabulary": {"path": str(vocabulary), "size": 1, "sha256": digest},
-                "settings": {"next_sentence": False}, "inputs": [], "counts": {}, "outputs": []}
-    (tmp_path / "tiny.tfrecord.manifest.json").write_text(json.dumps(manifest))
+    vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+    recorded = {"path": str(vocabulary), "sha256": hashlib.sha256(vocabulary.read_bytes()).hexdigest()}
+    write_manifest(tmp_path, recorded, next_sentence=False)
     with pytest.raises(BertError, match="was made without next sentences: pass --next_sentence=false"):
         run(tiny_config, tiny_records, tmp_path / "run")
     run(tiny_config, tiny_records, tmp_path / "run", next_sentence=False, num_train_steps=1)
-    assert (tmp_path / "run/final_model/vocab.txt").read_text() == "[PAD]\n"
-    manifest["vocabulary"]["size"] = 101
-    (tmp_path / "tiny.tfrecord.manifest.json").write_text(json.dumps(manifest))
+    assert (tmp_path / "run/final_model/vocab.txt").read_text() == vocabulary.read_text()
+    write_manifest(tmp_path, {**recorded, "size": 101}, next_sentence=False)
     with pytest.raises(BertError, match=r"was made with a vocabulary of 101; vocab_size in .* is 100"):
         run(tiny_config, tiny_records, tmp_path / "run", next_sentence=False)
+
+
+@pytest.mark.parametrize("content", ["root:x:0:0\n", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nnew\n"])
+def test_file_that_is_not_the_vocabulary_of_the_records_is_not_copied(tiny_config, tiny_records, tmp_path, capsys,
+                                                                      content):
+    (tmp_path / "other.txt").write_text(content)
+    write_manifest(tmp_path, {"path": str(tmp_path / "other.txt")})
+    run(tiny_config, tiny_records, tmp_path / "run", num_train_steps=1)
+    assert "other.txt is not the vocabulary of the records any more" in capsys.readouterr().out
+    assert not (tmp_path / "run/final_model/vocab.txt").exists()
 
 
 def test_folder_of_another_run_is_refused(trained, tmp_path):
