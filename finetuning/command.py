@@ -46,8 +46,7 @@ def _recalled(line: CommandLine, kind: type[Settings], settings: FineTuningSetti
     if not recalled and not line.given("train_file"):
         recalled = _labels_of_model(settings)
     # A known data set has labels of its own, in the order in which its results are written.
-    task_name = str(line.values["task_name"].value) if "task_name" in line.fields and line.given("task_name") else CUSTOM
-    if task_name.lower() != CUSTOM:
+    if "task_name" in line.fields and line.given("task_name") and str(line.values["task_name"].value).lower() != CUSTOM:
         recalled.pop("labels", None)
     return recalled
 

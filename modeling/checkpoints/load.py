@@ -14,7 +14,7 @@ import numpy as np
 
 from foundation import files, run_files
 from foundation.errors import BertError
-from modeling.checkpoints import google, release_folder
+from modeling.checkpoints import google, release_folder, tokenizer_files
 from modeling.checkpoints.format import CheckpointFormat, CheckpointReader
 from modeling.checkpoints.formats import FORMATS
 from modeling.checkpoints.training_state import lines_of, slots_in
@@ -60,8 +60,8 @@ class Checkpoint:
 
     @property
     def vocab_file(self) -> str | None:
-        """Path of vocab.txt in the same folder, or None."""
-        return self._first_of((run_files.VOCABULARY,))
+        """Path of vocab.txt in the same folder, or else of tokenizer.json, or None."""
+        return tokenizer_files.vocabulary_in(self.folder)
 
     @property
     def task_file(self) -> str | None:

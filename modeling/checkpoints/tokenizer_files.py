@@ -23,22 +23,14 @@ def vocabulary_of(folder: str) -> list[str] | None:
     Raises:
         BertError: the tokenizer is not WordPiece, or ids are missing.
     """
-    path = os.path.join(folder, VOCABULARY)
-    if files.exists(path):
-        return vocab_file.read(path)
-    path = os.path.join(folder, TOKENIZER)
-    tokenizer = json_object(path)
-    if tokenizer is None:
-        return None
-    model = tokenizer.get("model") or {}
-    vocabulary = model.get("vocab")
-    if model.get("type", "WordPiece") != "WordPiece" or not isinstance(vocabulary, dict):
-        raise BertError(f"{path}: the tokenizer is {model.get('type')}, not WordPiece.")
-    ids: dict[str, int] = dict(vocabulary)
-    ids.update((added["content"], added["id"]) for added in tokenizer.get("added_tokens") or ())
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise BertError(f"{path}: the ids of its {len(ids)} word pieces are not 0 to {len(ids) - 1}.")
-    return sorted(ids, key=lambda token: ids[token])
+    path = vocabulary_in(folder)
+    return vocab_file.read(path) if path else None
+
+
+def vocabulary_in(folder: str) -> str | None:
+    """Path of a folder's `vocab.txt`, or else of its `tokenizer.json`; None where it has neither."""
+    paths = (os.path.join(folder, name) for name in (VOCABULARY, TOKENIZER))
+    return next((path for path in paths if files.exists(path)), None)
 
 
 def lower_case_of(folder: str) -> bool | None:
@@ -46,7 +38,7 @@ def lower_case_of(folder: str) -> bool | None:
     configured = (json_object(os.path.join(folder, TOKENIZER_CONFIG)) or {}).get("do_lower_case")
     if isinstance(configured, bool):
         return configured
-    return _lower_cases((json_object(os.path.join(folder, TOKENIZER)) or {}).get("normalizer") or {})
+    return _lower_cases((json_object(os.path.join(folder, TOKENIZER)) or {}).get("normalizer"))
 
 
 def write(folder: str, config: BertConfig, tokens: list[str] | None = None) -> None:
@@ -76,10 +68,13 @@ def json_object(path: str) -> dict[str, Any] | None:
     return values
 
 
-def _lower_cases(normalizer: dict[str, Any]) -> bool | None:
-    if normalizer.get("type") == "Sequence":
-        found = [_lower_cases(part) for part in normalizer.get("normalizers", ())]
-        return next((value for value in found if value is not None), None)
+def _lower_cases(normalizer: Any) -> bool | None:
+    if not isinstance(normalizer, dict):
+        return None
+    parts = normalizer.get("normalizers")
+    if normalizer.get("type") == "Sequence" and isinstance(parts, list):
+        return next((value for value in map(_lower_cases, parts) if value is not None), None)
     if normalizer.get("type") == "Lowercase":
         return True
-    return normalizer.get("lowercase")
+    lower_case = normalizer.get("lowercase")
+    return lower_case if isinstance(lower_case, bool) else None

@@ -107,7 +107,7 @@ def test_hugging_face_folder_in_another_order_gives_mnli_s_labels(classifier, pr
     found, printed = predict_mnli(path)
     assert "no names" not in printed
     # What the model calls entailment is its first output; the release's columns are those of MNLI_LABELS.
-    np.testing.assert_array_equal(results(found), results(reference)[:, [2, 0, 1]])
+    np.testing.assert_allclose(results(found), results(reference)[:, [2, 0, 1]], rtol=1e-6)
     submission = (found / "MNLI-m.tsv").read_text().splitlines()[1:]
     assert submission == [f"{row}\t{MNLI[best]}" for row, best in enumerate(results(found).argmax(axis=1))]
     gold = np.arange(len(SENTENCES)) % 3
@@ -121,7 +121,8 @@ def test_converted_folder_s_task_file_is_read(classifier, predict_mnli, tmp_path
     convert.convert(path, str(tmp_path / "google"), "google")
     assert json.loads((tmp_path / "google/task.json").read_text()) == {
         "labels": ["entailment", "neutral", "contradiction"]}
-    np.testing.assert_array_equal(results(predict_mnli(tmp_path / "google")[0]), results(predict_mnli(path)[0]))
+    found, expected = (results(predict_mnli(each)[0]) for each in (tmp_path / "google", path))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_names_like_label_0_are_taken_in_the_data_s_order_and_said(classifier, predict_mnli, tmp_path):
@@ -149,7 +150,7 @@ def test_two_classes_are_not_inverted_by_the_order_of_the_flag(tiny_release, scr
     own, _ = script(run_classifier, *flags)  # without --labels: the model's
     same, _ = script(run_classifier, *flags, "--labels=no,yes")
     other, _ = script(run_classifier, *flags, "--labels=yes,no")
-    np.testing.assert_array_equal(results(other), results(same)[:, ::-1])
+    np.testing.assert_allclose(results(other), results(same)[:, ::-1], rtol=1e-6)
     tables = {(folder / "predictions.tsv").read_text() for folder in (own, same, other)}
     assert len(tables) == 1 and {line.split("\t")[1] for line in tables.pop().splitlines()[1:]} <= {"no", "yes"}
 

@@ -11,6 +11,7 @@ from modeling.checkpoints import convert, google
 from modeling.config import BertConfig
 from modeling.models import ClassificationModel, named_variables
 from training import initial_model
+from training.run_directory import RunDirectory
 from training.settings import InitialModelSettings
 
 CONFIG = BertConfig(vocab_size=7, hidden_size=4, num_hidden_layers=1, num_attention_heads=2, intermediate_size=6,
@@ -163,3 +164,36 @@ def test_json_of_the_configuration_that_is_damaged_names_file_and_line(tmp_path)
     released(tmp_path)
     (tmp_path / "bert_config.json").write_text(json.dumps({"vocab_size": 7})[:-1] + ",\n!")
     assert refusal(init_checkpoint=str(tmp_path)).startswith(f"{tmp_path}/bert_config.json, line 2, column 1: not JSON")
+
+
+TOKENIZER = {"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "a": 4, "[SEP]": 3}},
+             "added_tokens": [{"id": 5, "content": "[MASK]"}],
+             "normalizer": {"type": "BertNormalizer", "lowercase": False}}
+
+
+def test_folder_of_transformers_5_brings_its_vocabulary_in_tokenizer_json(tmp_path):
+    released(tmp_path / "x", vocabulary=False)
+    convert.convert(str(tmp_path / "x"), str(tmp_path / "y"), "huggingface")
+    files.write_json(str(tmp_path / "y/tokenizer.json"), TOKENIZER)
+    initial = find(init_checkpoint=str(tmp_path / "y"))
+    assert initial.vocab_file == f"{tmp_path}/y/tokenizer.json" and initial.do_lower_case is False
+    assert initial.vocabulary.tokens == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "[MASK]")
+    assert initial.tokenizer().vocabulary.size == 6
+    RunDirectory(str(tmp_path / "run")).write_model_files(initial.config, initial.vocab_file)
+    written = find(init_checkpoint=released(tmp_path / "z"), vocab_file=str(tmp_path / "run/vocab.txt"))
+    assert written.vocabulary.tokens == initial.vocabulary.tokens
+    assert written.vocabulary.sha256 == initial.vocabulary.sha256
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"model": []}, "not a tokenizer of Hugging Face"),
+    ({"model": {"type": "BPE", "vocab": {}}}, "the tokenizer is BPE, not WordPiece"),
+    ({"added_tokens": {"id": 5}}, "added_tokens is not a list of objects with content and id"),
+    ({"added_tokens": [{"id": "5", "content": "x"}]}, "the ids of its 6 word pieces are not 0 to 5"),
+    ({"added_tokens": [{"id": 5, "content": "x "}]}, "the word piece 'x ' has white space at an end"),
+])
+def test_damaged_tokenizer_json_is_one_line(tmp_path, change, message):
+    files.write_json(f"{tmp_path}/tokenizer.json", TOKENIZER | change)
+    with pytest.raises(BertError, match=message) as error:
+        find(init_checkpoint=released(tmp_path, vocabulary=False)).vocabulary  # noqa: B018
+    assert str(error.value).startswith(f"{tmp_path}/tokenizer.json: ") and "\n" not in str(error.value)
