@@ -147,7 +147,8 @@ def count(paths: Sequence[str]) -> int:
     Raises:
         BertError: a file is no TFRecord, is damaged or cut off.
     """
-    return sum(_counted(path) for path in paths)
+    described = _described(paths)
+    return sum(_counted(path, described.get(path)) for path in paths)
 
 
 def check(paths: Sequence[str], schema: PretrainingSchema, first: int = 64) -> None:
@@ -162,9 +163,9 @@ def check(paths: Sequence[str], schema: PretrainingSchema, first: int = 64) -> N
         BertError: no file holds a record, one is cut off or no TFRecord, or the first records do not fit; the message
             names the flag to change where it is one.
     """
-    empty = True
+    described, empty = _described(paths), True
     for path in paths:
-        _check_size(path)
+        _check_size(path, described.get(path))
         for number, record in enumerate(itertools.islice(framing.records(path), first)):
             _check_record(f"{path}, record {number}", record, schema)
             empty = False
@@ -208,24 +209,27 @@ def read_manifest(path: str) -> dict[str, Any]:
     return state.read(path, _MANIFEST, "Build the records again, or remove it to read them without.")
 
 
-def _described(path: str) -> dict[str, Any] | None:
-    """What the manifest has of a file, where both are there."""
-    for output in manifest_of(path).get("outputs", ()):
-        if os.path.basename(output["name"]) == os.path.basename(path) and files.exists(path):
-            return output
-    return None
+def _described(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What manifests have of files that exist, by path. Each manifest is read once."""
+    by_manifest: dict[str, list[str]] = {}
+    for path in paths:
+        by_manifest.setdefault(_NUMBER.sub("", path), []).append(path)
+    described = {}
+    for members in by_manifest.values():
+        outputs = {os.path.basename(output["name"]): output for output in manifest_of(members[0]).get("outputs", ())}
+        described |= {path: outputs[os.path.basename(path)] for path in members
+                      if os.path.basename(path) in outputs and files.exists(path)}
+    return described
 
 
-def _counted(path: str) -> int:
-    described = _described(path)
+def _counted(path: str, described: dict[str, Any] | None) -> int:
     if described and described["bytes"] == files.size(path) and described["records"] >= 0:
         return described["records"]
     return framing.count(path)
 
 
-def _check_size(path: str) -> None:
+def _check_size(path: str, described: dict[str, Any] | None) -> None:
     """Compares a file with its manifest: one that is cut off between two records can still be read."""
-    described = _described(path)
     if described and described["bytes"] != files.size(path):
         raise BertError(
             f"{path}: has {files.size(path)} bytes, and {described['bytes']} in its manifest: truncated or changed. "
