@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 DEMO_OUTPUT ?= demo_output
 CORPUS ?=
 
-.PHONY: demo test test-interop lint gpu clean help
+.PHONY: demo test test-interop lint docs gpu clean help
 
 help:            ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 16
@@ -23,6 +23,9 @@ test-interop: $(VENV)/.interop  ## The tests against transformers and PyTorch, w
 lint: $(VENV)/.test  ## Style (ruff) and types (mypy)
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
+
+docs: $(VENV)/.run  ## Writes docs/flags.md from the settings
+	$(RUN) -m docs.make_flags
 
 gpu: | $(VENV)/.python  ## Adds the CUDA libraries for an NVIDIA GPU to the environment (docs/cloud.md)
 	$(RUN) -m pip install --quiet -r requirements-gpu.txt

@@ -206,7 +206,7 @@ def conclude(folder: str, evaluation: dict[str, float], entropy: float, accuracy
             ("word_order", "the labelled set, the fine-tuned model and its predictions"),
             ("learning_curve.png", "loss and accuracy"), ("summary.json", "the metrics above")):
         print(f"  {os.path.join(folder, name):<36} {content}")
-    print(f"\n{seconds / 60:.1f} minutes. Next: README.md, \"Your own pre-training\".")
+    print(f"\n{seconds / 60:.1f} minutes. Next: README.md, \"I have text\".")
 
 
 def print_heading(heading: str) -> None:
