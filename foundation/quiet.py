@@ -23,7 +23,8 @@ _NOTICE = re.compile(
 
 def install() -> None:
     """Makes the first `import tensorflow` of this process quiet, without importing it."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # Among several machines, one that dies makes its C++ side report every call that fails; the exception says it too.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3" if os.environ.get("TF_CONFIG") else "2")
     # With several machines, its Python side reports each step of connecting them.
     logging.getLogger("tensorflow").setLevel(logging.WARNING)
     if "tensorflow" not in sys.modules and not any(isinstance(each, _Finder) for each in sys.meta_path):
