@@ -274,6 +274,7 @@ def _prepared(task: Task, initial: InitialModel, hardware: HardwareSettings) -> 
     from training import devices
 
     placement = devices.create(hardware)
+    initial.check_sizes()
     tokenizer, network, static_shapes = initial.tokenizer(), task.network(), placement.platform == "tpu"
     with placement.strategy.scope():
         model = network.model(initial.config, placement.dtype, placement.unpads and not static_shapes)

@@ -54,6 +54,7 @@ def load(path: str, *, bert_config_file: str | None = None, vocab_file: str | No
     from training import devices
 
     placement = devices.create(hardware)
+    initial.check_sizes()
     with placement.strategy.scope():
         network = PretrainingModel(initial.config, next_sentence=False, unpad=placement.unpads, dtype=placement.dtype)
     report = initial.load(network)

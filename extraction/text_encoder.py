@@ -33,6 +33,7 @@ def load(settings: ExtractionSettings, model: InitialModel) -> "TextEncoder":
         BertError: the checkpoint lacks weights that are needed, or there is no such device.
     """
     placement = devices.create(settings.hardware)
+    model.check_sizes()
     with placement.strategy.scope():
         encoder = BertEncoder(model.config, unpad=placement.unpads, dtype=placement.dtype)
     loaded = model.load(encoder)

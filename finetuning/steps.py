@@ -79,6 +79,8 @@ def prepare(task: Task, settings: FineTuningSettings, models: list[InitialModel]
     tokenizer = models[0].tokenizer()
     features = _training_features(task, splits, tokenizer, placement.is_chief) if settings.do_train else None
     static_shapes = {"auto": placement.platform == "tpu"}.get(settings.static_shapes, settings.static_shapes == "true")
+    for member in models:
+        member.check_sizes()
     config = models[0].config.replace(do_lower_case=models[0].do_lower_case)
     network = task.network()
     made = setup.make_setup(

@@ -1,21 +1,26 @@
 """A model's configuration, its JSON file, and the published sizes."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any, get_args
 
 from foundation import files
 from foundation.errors import BertError
 
-ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh")
+ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh", "linear")
 
 # Hugging Face's names of the same curves. Its plain "gelu" is the erf form, the release's is the tanh form.
 HUGGING_FACE_ACTIVATIONS = {
     "gelu": "gelu_erf", "gelu_python": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu",
     "gelu_python_tanh": "gelu", "gelu_accurate": "gelu", "gelu_fast": "gelu", "relu": "relu", "tanh": "tanh",
+    "linear": "linear",
 }
 # Keys that only Hugging Face's config.json has.
 _HUGGING_FACE_KEYS = ("model_type", "architectures", "transformers_version")
+
+# Sizes fit a 32-bit integer.
+_LARGEST = 2**31 - 1
 
 # Fields that the release's JSON does not have: written only where they differ from the default.
 _ADDED_FIELDS = ("layer_norm_eps", "causal", "do_lower_case")
@@ -31,7 +36,7 @@ class BertConfig:
         num_hidden_layers: encoder layers.
         num_attention_heads: heads per layer; divides `hidden_size`.
         intermediate_size: inner width of the feed-forward half.
-        hidden_act: "gelu" (the tanh form, as the release computes it), "gelu_erf", "relu" or "tanh".
+        hidden_act: "gelu" (the tanh form, as the release computes it), "gelu_erf", "relu", "tanh" or "linear" (none).
         hidden_dropout_prob: dropout of embeddings and of each residual branch.
         attention_probs_dropout_prob: dropout of attention probabilities.
         max_position_embeddings: the longest sequence.
@@ -82,6 +87,8 @@ class BertConfig:
             raise BertError(f"{source}: the key vocab_size is missing.")
         if any(key in values for key in _HUGGING_FACE_KEYS):
             values = _from_hugging_face(values, source)
+        elif "hidden_act" in values:
+            values = {**values, "hidden_act": _activation_of_release(values["hidden_act"])}
         fields = {field.name: field for field in dataclasses.fields(cls)}
         known = {key: _coerced(fields[key], value) for key, value in values.items() if key in fields}
         try:
@@ -127,13 +134,20 @@ def _from_hugging_face(values: Mapping[str, Any], source: str) -> dict[str, Any]
     return {"causal": bool(values.get("is_decoder", False)), **values, "hidden_act": act}
 
 
+def _activation_of_release(act: Any) -> Any:
+    """As the release reads it: in any case; null and an empty string are no activation."""
+    if act is None or act == "":
+        return "linear"
+    return act.lower() if isinstance(act, str) else act
+
+
 def _kind(value: Any) -> str:
     return {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number")
 
 
 def _coerced(field: dataclasses.Field, value: Any) -> Any:
     """A whole number as a float where the field is one: JSON writers differ in 0 and 0.0."""
-    if field.type in (float, "float") and isinstance(value, int) and not isinstance(value, bool):
+    if field.type is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST:
         return float(value)
     return value
 
@@ -146,9 +160,13 @@ def _first_problem(config: BertConfig) -> str | None:
             continue
         # type() and not isinstance: JSON's true is an int in Python.
         if type(value) not in (field.type, *get_args(field.type)):
-            return f"{field.name} is {value!r}, not {_TYPE_NAMES.get(field.type, 'true or false')}."
+            return f"{field.name} is {repr(value)[:40]}, not {_TYPE_NAMES.get(field.type, 'true or false')}."
         if field.type is int and value < (0 if field.name == "num_hidden_layers" else 1):
-            return f"{field.name} is {value}; it must be at least 1."
+            return f"{field.name} is {str(value)[:40]}; it must be at least 1."
+        if field.type is int and value > _LARGEST:
+            return f"{field.name} is {str(value)[:40]}; it must be at most {_LARGEST}."
+        if field.type is float and not math.isfinite(value):
+            return f"{field.name} is {value}; it must be a finite number."
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
         if not 0.0 <= getattr(config, name) < 1.0:
             return f"{name} is {getattr(config, name)}; it must be in [0, 1)."
@@ -160,7 +178,7 @@ def _first_problem(config: BertConfig) -> str | None:
             f"hidden_size {config.hidden_size} is not a multiple of num_attention_heads {config.num_attention_heads}."
         )
     if config.hidden_act not in ACTIVATIONS:
-        return f"hidden_act is {config.hidden_act!r}; supported are {', '.join(ACTIVATIONS)}."
+        return f"hidden_act is {config.hidden_act[:40]!r}; supported are {', '.join(ACTIVATIONS)}."
     return None
 
 

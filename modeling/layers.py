@@ -19,12 +19,13 @@ def initializer(config: BertConfig) -> keras.Initializer:
 
 
 def activation(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
-    """The function of `hidden_act`: "gelu" is the tanh form, which the release computes."""
+    """The function of `hidden_act`: "gelu" is the tanh form, which the release computes; "linear" is none."""
     return {
         "gelu": lambda x: ops.gelu(x, approximate=True),
         "gelu_erf": lambda x: ops.gelu(x, approximate=False),
         "relu": ops.relu,
         "tanh": ops.tanh,
+        "linear": lambda x: x,
     }[name]
 
 

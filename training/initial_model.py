@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from foundation import files, run_files
 from foundation.errors import BertError
 from modeling.checkpoints import load, tokenizer_files
+from modeling.checkpoints.load import LoadOptions
 from modeling.config import BertConfig
 from tokenization.vocabulary import Vocabulary
 from training.settings import InitialModelSettings
@@ -93,9 +94,21 @@ class InitialModel:
             BertError: see modeling.checkpoints.load.load_into.
         """
         assert self.checkpoint, "random weights are not loaded"
-        return load.load_into(model, self.checkpoint, load.LoadOptions(
-            self.settings.allow_missing_weights, self.settings.extend_positions, self.settings.extend_vocabulary,
-            new_head))
+        return load.load_into(model, self.checkpoint, self._options(new_head))
+
+    def check_sizes(self) -> None:
+        """Compares the configuration with the checkpoint, which TensorFlow may read, before a model is built.
+
+        Raises:
+            BertError: they are not of the same model, and no flag allows it.
+        """
+        if self.checkpoint:
+            load.check_config(self.checkpoint, self.config, self._options(new_head=False))
+
+    def _options(self, new_head: bool) -> LoadOptions:
+        settings = self.settings
+        return LoadOptions(settings.allow_missing_weights, settings.extend_positions, settings.extend_vocabulary,
+                                new_head)
 
 
 def find(settings: InitialModelSettings, training: bool = False) -> InitialModel:

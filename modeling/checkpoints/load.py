@@ -17,6 +17,7 @@ from foundation.errors import BertError
 from modeling.checkpoints import google, release_folder, tokenizer_files
 from modeling.checkpoints.format import CheckpointFormat, CheckpointReader
 from modeling.checkpoints.formats import FORMATS
+from modeling.checkpoints.sizes import number_of_layers, shapes_of
 from modeling.checkpoints.training_state import lines_of, slots_in
 from modeling.config import BertConfig
 
@@ -164,6 +165,23 @@ def find(path: str, training: bool = False) -> Checkpoint:
     raise BertError(_nothing_at(path))
 
 
+def check_config(checkpoint: Checkpoint, config: BertConfig, options: LoadOptions = LoadOptions()) -> None:
+    """Compares a checkpoint with a configuration before a model of this configuration is built, however large.
+
+    Raises:
+        BertError: sizes differ, and the options do not allow it.
+    """
+    shapes = checkpoint.reader.shapes
+    for name, here in shapes_of(config).items():
+        if name in shapes and not _extends(name, shapes[name], here, options):
+            _check_shape(checkpoint.path, name, shapes[name], here)
+    layers = number_of_layers(shapes)
+    if 0 < layers < config.num_hidden_layers and not options.allow_missing:
+        raise BertError(f"{checkpoint.path}: has {layers} layers, by the configuration {config.num_hidden_layers} "
+                        "(num_hidden_layers). Pass --allow_missing_weights=true to leave the rest at their initial "
+                        "values.")
+
+
 def load_into(model: "keras.Layer | dict[str, Any]", checkpoint: Checkpoint | str,
               options: LoadOptions = LoadOptions()) -> LoadReport:
     """Gives a model's variables the values that a checkpoint holds under their names, one at a time.
@@ -244,15 +262,19 @@ def _check(checkpoint: Checkpoint, report: LoadReport, variables: dict[str, Any]
     if not any(map(_ENCODER.match, report.read)) and any(map(_ENCODER.match, variables)):
         raise BertError(f"{path}: holds none of the model's variables (it holds {_some(checkpoint.reader.names)}).")
     for name in report.read:
-        there, here = list(shapes[name]), list(variables[name].shape)
-        if there == here or name in report.extended:
-            continue
-        raise BertError(f"{path}: {name} has the shape {there} in the checkpoint and {here} in the model."
-                        f"{_advice(name, there, here)}")
+        if name not in report.extended:
+            _check_shape(path, name, shapes[name], variables[name].shape)
     missing = [name for name in report.initial if _ENCODER.match(name)]
     if missing and not options.allow_missing:
         raise BertError(f"{path}: lacks {len(missing)} of the encoder's tensors ({_some(missing)}). Pass "
                         "--allow_missing_weights=true to leave them at their initial values.")
+
+
+def _check_shape(path: str, name: str, there: Any, here: Any) -> None:
+    there, here = list(there), list(here)
+    if there != here:
+        raise BertError(f"{path}: {name} has the shape {there} in the checkpoint and {here} in the model."
+                        f"{_advice(name, there, here)}")
 
 
 def _advice(name: str, there: list[int], here: list[int]) -> str:

@@ -1,6 +1,7 @@
 """The configuration: its file, Hugging Face's keys, refused values."""
 
 import json
+import math
 
 import pytest
 
@@ -65,7 +66,9 @@ def test_epsilon_segments_and_casing_of_a_hugging_face_file_are_honoured():
     ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'; BERT's is 'absolute'."),
     ({"add_cross_attention": True},
      "the model has cross attention (add_cross_attention), BERT has none."),
-    ({"hidden_act": "silu"}, "hidden_act is 'silu'; supported are gelu, gelu_erf, relu, tanh."),
+    ({"hidden_act": "silu"}, "hidden_act is 'silu'; supported are gelu, gelu_erf, relu, tanh, linear."),
+    ({"hidden_act": None}, "hidden_act is None, not a string."),
+    ({"hidden_act": "GELU"}, "hidden_act is 'GELU'; supported are gelu, gelu_erf, relu, tanh, linear."),
     ({"do_lower_case": "yes"}, "do_lower_case is 'yes', not true or false."),
 ])
 def test_hugging_face_model_that_is_not_a_bert_is_refused(tmp_path, changes, message):
@@ -98,6 +101,12 @@ def test_whole_number_is_accepted_for_a_rate(tmp_path):
         ({"initializer_range": 0.0}, ("initializer_range", "positive")),
         ({"hidden_act": "swish"}, ("hidden_act", "'swish'", "gelu")),
         ({"hidden_act": ["gelu"]}, ("hidden_act", "string")),
+        ({"layer_norm_eps": math.inf}, ("layer_norm_eps is inf", "finite")),
+        ({"initializer_range": math.nan}, ("initializer_range is nan", "finite")),
+        ({"hidden_dropout_prob": -math.inf}, ("hidden_dropout_prob is -inf", "finite")),
+        ({"layer_norm_eps": 10**400}, ("layer_norm_eps is 1000", "not a number")),
+        ({"vocab_size": 10**400}, ("vocab_size is 1000", "at most 2147483647")),
+        ({"num_attention_heads": -10**400}, ("num_attention_heads is -1000", "at least 1")),
     ],
 )
 def test_wrong_value_names_file_and_key(tmp_path, changes, words):
@@ -106,6 +115,20 @@ def test_wrong_value_names_file_and_key(tmp_path, changes, words):
         BertConfig.from_json_file(path)
     assert all(word in str(error.value) for word in (path, *words))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ['{"vocab_size": ' + "9" * 5000 + "}", "[" * 100_000, '{"a":' * 100_000])
+def test_numbers_and_nesting_without_bounds_are_one_line(tmp_path, text):
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(BertError, match=r"c\.json: (JSON nested|holds a number)") as error:
+        BertConfig.from_json_file(str(tmp_path / "c.json"))
+    assert len(str(error.value)) < 300 and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [
+    ("GELU", "gelu"), ("ReLU", "relu"), ("linear", "linear"), ("", "linear"), (None, "linear")])
+def test_activation_is_read_as_the_release_reads_it(tmp_path, theirs, ours):
+    assert BertConfig.from_json_file(written(tmp_path, {**SMALL, "hidden_act": theirs})).hidden_act == ours
 
 
 def test_missing_vocabulary_size_names_the_key(tmp_path):

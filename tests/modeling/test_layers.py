@@ -58,7 +58,8 @@ def test_each_dense_layer_has_its_own_initial_kernel():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("gelu", 0.841192), ("gelu_erf", 0.841345), ("relu", 1.0), ("tanh", 0.761594)]
+    ("name", "expected"), [("gelu", 0.841192), ("gelu_erf", 0.841345), ("relu", 1.0), ("tanh", 0.761594),
+                         ("linear", 1.0)]
 )
 def test_activation_is_the_curve_of_its_name(name, expected):
     # GELU's two forms differ by 1.5e-4 at 1.

@@ -197,3 +197,29 @@ def test_damaged_tokenizer_json_is_one_line(tmp_path, change, message):
     with pytest.raises(BertError, match=message) as error:
         find(init_checkpoint=released(tmp_path, vocabulary=False)).vocabulary  # noqa: B018
     assert str(error.value).startswith(f"{tmp_path}/tokenizer.json: ") and "\n" not in str(error.value)
+
+
+HUGE = {"vocab_size": 300_000_000}
+
+
+@pytest.mark.parametrize(("changes", "options", "message"), [
+    (HUGE, {}, r"word_embeddings has the shape \[7, 4\] in the checkpoint and \[300000000, 4\] in the model\. "
+               r"Pass --extend_vocabulary=true"),
+    ({"max_position_embeddings": 10**9}, {"extend_vocabulary": True}, "Pass --extend_positions=copy"),
+    ({"hidden_size": 2**20}, {"extend_vocabulary": True, "extend_positions": "copy"}, "word_embeddings has the shape"),
+    ({"intermediate_size": 10**9}, {}, "intermediate/dense/kernel has the shape"),
+    ({"num_hidden_layers": 10**6}, {}, r"has 1 layers, by the configuration 1000000 \(num_hidden_layers\)"),
+    ({"vocab_size": 9, "max_position_embeddings": 6}, {"extend_vocabulary": True, "extend_positions": "copy"}, None),
+    ({"num_hidden_layers": 2}, {"allow_missing_weights": True}, None),
+    ({}, {}, None),
+])
+def test_configuration_of_another_size_is_refused_before_a_model_is_built(tmp_path, changes, options, message):
+    prefix = released(tmp_path / "x")
+    CONFIG.replace(**changes).to_json_file(str(tmp_path / "c.json"))
+    initial = find(init_checkpoint=prefix, bert_config_file=str(tmp_path / "c.json"), **options)
+    if not message:
+        initial.check_sizes()
+        initial.load(ClassificationModel(initial.config, 2))
+        return
+    with pytest.raises(BertError, match=message):
+        initial.check_sizes()
