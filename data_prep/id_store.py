@@ -31,6 +31,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # What `tokenize_unit` counts.
 COUNTS = ("documents", "sentences", "tokens", "bytes", "bad_lines")
 _STORE_FILE = "store.json"
+_DTYPES = ("uint16", "uint32")
 _STORE_SCHEMA = {"dtype": str, "sentences": int, "documents": int}
 _UNIT_SUFFIXES = TOKENS, SENTENCES, DOCUMENTS = ".tokens", ".sentences", ".documents"
 
@@ -251,14 +252,20 @@ class IdStore:
 
     @classmethod
     def open(cls, folder: str) -> Self:
-        """Opens what `join_units` wrote."""
+        """Opens what `join_units` wrote. Raises BertError where a file has not the size that the others ask for."""
         advice = f"Remove {os.path.dirname(folder)} and run the same command again."
-        dtype = state.read(os.path.join(folder, _STORE_FILE), _STORE_SCHEMA, advice)["dtype"]
-        return cls((
-            MappedArray.open(os.path.join(folder, "tokens"), dtype),
+        described = state.read(os.path.join(folder, _STORE_FILE), _STORE_SCHEMA, advice)
+        if described["dtype"] not in _DTYPES:
+            raise BertError(f"{folder}/{_STORE_FILE}: no type {described['dtype']!r} is known. {advice}")
+        store = cls((
+            MappedArray.open(os.path.join(folder, "tokens"), described["dtype"]),
             MappedArray.open(os.path.join(folder, "sentence_starts"), np.int64),
             MappedArray.open(os.path.join(folder, "document_starts"), np.int64),
         ))
+        sizes = (len(store.sentence_starts) - 1, len(store.document_starts) - 1)
+        if sizes != (described["sentences"], described["documents"]) or store.sentence_starts[-1] != len(store.tokens):
+            raise BertError(f"{folder}: its files do not belong together. {advice}")
+        return store
 
     @property
     def tokens(self) -> np.ndarray:

@@ -8,6 +8,8 @@ from typing import IO, Self
 import numpy as np
 import numpy.typing as npt
 
+from foundation.errors import BertError
+
 # Maps that fit in this much memory are left there.
 _SMALL_BYTES = 1 << 25
 
@@ -26,7 +28,10 @@ class MappedArray:
 
     @classmethod
     def open(cls, path: str, dtype: npt.DTypeLike) -> Self:
-        """Maps a local file of elements of a type."""
+        """Maps a local file of elements of a type. Raises BertError where the file does not consist of such."""
+        if os.path.getsize(path) % np.dtype(dtype).itemsize:
+            raise BertError(f"{path}: truncated. Remove the job's folder of intermediate files (--work_dir) and run the "
+                            "same command again.")
         mapped = None
         if os.path.getsize(path):
             with open(path, "rb") as file:

@@ -214,7 +214,7 @@ def _described(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
     by_manifest: dict[str, list[str]] = {}
     for path in paths:
         by_manifest.setdefault(_NUMBER.sub("", path), []).append(path)
-    described = {}
+    described: dict[str, dict[str, Any]] = {}
     for members in by_manifest.values():
         outputs = {os.path.basename(output["name"]): output for output in manifest_of(members[0]).get("outputs", ())}
         described |= {path: outputs[os.path.basename(path)] for path in members

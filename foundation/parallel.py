@@ -93,9 +93,10 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], num_
 
 
 def _start_worker() -> None:
-    """Runs in a new worker: leaves Ctrl-C to the parent and ends with it."""
+    """Runs in a new worker: leaves Ctrl-C to the parent, and ends with it or by SIGTERM."""
     os.environ.update(_ENVIRONMENT)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has its parent's handler
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
