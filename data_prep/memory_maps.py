@@ -30,8 +30,8 @@ class MappedArray:
     def open(cls, path: str, dtype: npt.DTypeLike) -> Self:
         """Maps a local file of elements of a type. Raises BertError where the file does not consist of such."""
         if os.path.getsize(path) % np.dtype(dtype).itemsize:
-            raise BertError(f"{path}: truncated. Remove the job's folder of intermediate files (--work_dir) and run the "
-                            "same command again.")
+            raise BertError(f"{path}: truncated. Remove the job's folder of intermediate files (--work_dir) and run "
+                            "the same command again.")
         mapped = None
         if os.path.getsize(path):
             with open(path, "rb") as file:
