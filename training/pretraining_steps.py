@@ -66,6 +66,7 @@ def prepare(settings: PretrainingSettings, inputs: Inputs) -> Run:
         settings.hardware, settings.loop,
         {"train_batch_size": settings.train_batch_size, "eval_batch_size": settings.eval_batch_size},
         settings.optimization.gradient_accumulation_steps)
+    inputs.initial.check_sizes()
     made = setup.make_setup(
         placement, directory, settings.optimization.random_seed,
         lambda: PretrainingModel(config, settings.next_sentence, unpad=placement.unpads, dtype=placement.dtype),
