@@ -12,6 +12,7 @@
     eval_results.txt          the last evaluation, as the release writes it
     learning_curve.png        drawn from metrics.jsonl
     run_finished.json         that training came to its end, and at which step
+    unfinished                in the folder of a conversion that was cut short; no checkpoint is read there
     final_model/              bert_config.json, vocab.txt, bert_model.ckpt.*, laid out as a released checkpoint
 """
 
@@ -30,4 +31,5 @@ EVAL_RESULTS = "eval_results.txt"
 LEARNING_CURVE = "learning_curve.png"
 RUN_FINISHED = "run_finished.json"
 FINAL_MODEL = "final_model"
+UNFINISHED = "unfinished"
 GLOBAL_STEP = "global_step"  # the variable that counts updates

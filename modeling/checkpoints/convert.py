@@ -1,9 +1,12 @@
 """A checkpoint of any format into a folder of any format, every tensor bit for bit."""
 
+import contextlib
 import dataclasses
+import os
+from collections.abc import Iterator
 from typing import Any
 
-from foundation import files, vocab_file
+from foundation import files, run_files, vocab_file
 from foundation.errors import BertError
 from foundation.settings import DATA, MODEL, Settings, setting
 from modeling.checkpoints import load, tokenizer_files
@@ -12,6 +15,8 @@ from modeling.checkpoints.formats import FORMATS
 from modeling.checkpoints.sizes import check_sizes
 from modeling.checkpoints.training_state import lines_of, slots_in
 from modeling.config import BertConfig
+
+_MARK = "A conversion was cut short. The same command empties this folder and makes it anew.\n"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,6 +47,7 @@ class Conversion:
         written: number of tensors.
         left_out: names in the source that the target has no place for.
         slots: those of them that are optimizer slots.
+        notes: what else the user should know, a line each.
     """
 
     source: str
@@ -51,12 +57,14 @@ class Conversion:
     written: int
     left_out: tuple[str, ...]
     slots: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """A few lines for the console."""
         return "\n".join([
             f"{self.source} ({self.source_format}): {self.written} tensors written to {self.folder} ({self.format}).",
-            *lines_of("left out", self.left_out, set(self.slots))])
+            *lines_of("left out", self.left_out, set(self.slots)),
+            *(f"  {note}" for note in self.notes)])
 
 
 def convert(source: str, folder: str, target_format: str, config_file: str | None = None,
@@ -82,22 +90,64 @@ def convert(source: str, folder: str, target_format: str, config_file: str | Non
         do_lower_case = checkpoint.lower_case() if config.do_lower_case is None else config.do_lower_case
     reader = checkpoint.reader
     check_sizes(checkpoint.path, reader.shapes, config)
-    _check_folder(folder)
-    left_out = [*reader.unknown, *FORMATS[target_format].write(folder, Contents(
+    contents = Contents(
         reader=reader,
         config=config.replace(do_lower_case=do_lower_case),
         tokens=_vocabulary(checkpoint, vocab_file, config),
         task=_task(checkpoint),
-        labels=checkpoint.labels()))]
+        labels=checkpoint.labels())
+    with _new_folder(folder):
+        left_out = [*reader.unknown, *FORMATS[target_format].write(folder, contents)]
     written = len(reader.names) + len(reader.unknown) - len(left_out)
     return Conversion(checkpoint.path, checkpoint.format.name, target_format, folder, written, tuple(left_out),
-                      frozenset(slots_in(reader.names).intersection(left_out)))
+                      frozenset(slots_in(reader.names).intersection(left_out)), _notes(config, target_format))
 
 
-def _check_folder(folder: str) -> None:
-    """Refuses a folder that is not empty: files of two models in one folder would be taken for one model."""
-    if files.exists(folder) and (not files.is_folder(folder) or files.names_in(folder)):
+@contextlib.contextmanager
+def _new_folder(folder: str) -> Iterator[None]:
+    """Holds a folder that a conversion fills: whole when the block succeeds, without a file of it where it fails.
+
+    A file marks the folder of a conversion that was killed: the next one starts there anew.
+
+    Raises:
+        BertError: the folder is not empty: files of two models in one folder would be taken for one model. Or another
+            process is writing there.
+    """
+    existed = files.exists(folder)
+    if existed and not (files.is_folder(folder) and _is_empty_or_unfinished(files.names_in(folder))):
         raise BertError(f"{folder}: exists and is not empty. Name a new folder (--output).")
+    mark = os.path.join(folder, run_files.UNFINISHED)
+    with files.lock(folder):
+        try:
+            _empty(folder, but=run_files.UNFINISHED)
+            files.write_text(mark, _MARK)
+            yield
+            files.remove(mark)
+            files.sync(folder)
+        except BaseException:
+            with contextlib.suppress(*files.errors()):
+                _empty(folder)
+                if not existed:
+                    files.remove_folder(folder)
+            raise
+
+
+def _is_empty_or_unfinished(names: list[str]) -> bool:
+    """Whether a folder is empty, or holds what a conversion that was killed left: the mark is its first file."""
+    return run_files.UNFINISHED in names or all(name.startswith(f"{run_files.UNFINISHED}.tmp-") for name in names)
+
+
+def _empty(folder: str, but: str | None = None) -> None:
+    for name in files.names_in(folder):
+        if name != but:
+            files.remove(os.path.join(folder, name))
+
+
+def _notes(config: BertConfig, target_format: str) -> tuple[str, ...]:
+    if target_format != FORMATS["google"].name or config.hidden_act != "gelu_erf":
+        return ()
+    return ("hidden_act is gelu_erf: this project reads the folder; the original release does not, because it has only "
+            "the tanh form of GELU (docs/checkpoints.md, GELU).",)
 
 
 def _vocabulary(checkpoint: load.Checkpoint, path: str | None, config: BertConfig) -> list[str] | None:

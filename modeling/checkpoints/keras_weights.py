@@ -10,6 +10,8 @@ import and seconds of initialisation to convert a file. A test compares the layo
 model, so a change in Keras does not go unnoticed.
 """
 
+import contextlib
+import io
 import os
 import re
 import tempfile
@@ -55,9 +57,12 @@ class Reader:
     def __init__(self, path: str) -> None:
         self.path = path
         self._file = _open(path)
-        self._datasets = {name: dataset for dataset, name in _named_datasets(self._file) if name}
-        self.shapes = {name: list(self._file[dataset].shape) for name, dataset in self._datasets.items()}
-        self.unknown = tuple(dataset for dataset, name in _named_datasets(self._file) if not name)
+        with _plainly(path):
+            _check_contents(path, self._file)
+            named = list(_named_datasets(self._file))
+            self._datasets = {name: dataset for dataset, name in named if name}
+            self.shapes = {name: list(self._file[dataset].shape) for name, dataset in self._datasets.items()}
+        self.unknown = tuple(dataset for dataset, name in named if not name)
         if not self.shapes:
             raise BertError(f"{path}: holds no BERT that convert_checkpoint.py, or save_weights of a model of this "
                             "project, wrote. HDF5 files of other programs are not read.")
@@ -71,10 +76,8 @@ class Reader:
         """The value of a variable. Raises BertError when the name is unknown or the file is damaged."""
         if name not in self._datasets:
             raise BertError(f"{self.path}: holds no variable {name}.")
-        try:
+        with _plainly(self.path):
             return self._file[self._datasets[name]][()]
-        except (OSError, KeyError) as error:
-            raise BertError(f"{self.path}: the file is damaged ({error}).") from None
 
 
 def read(path: str) -> Reader:
@@ -162,15 +165,50 @@ def _write(path: str, reader: CheckpointReader) -> list[str]:
 
     left_out = []
     training_state = training_state_in(reader.names)
-    # Not locked: `files.atomic` holds the file, and HDF5 would take that for another process.
-    with h5py.File(path, "w", locking=False) as file:
-        for name in reader.names:
-            dataset = None if name in training_state else dataset_of(name)
-            if dataset is None or dataset in file:
-                left_out.append(name)
-                continue
-            file.create_dataset(dataset, data=reader.get(name)).attrs["name"] = name
+    with _ForgivingFile(path) as raw:
+        with h5py.File(raw, "w") as file:
+            for name in reader.names:
+                dataset = None if name in training_state else dataset_of(name)
+                if dataset is None or dataset in file:
+                    left_out.append(name)
+                    continue
+                file.create_dataset(dataset, data=reader.get(name)).attrs["name"] = name
+                raw.check()
+        raw.check()
     return left_out
+
+
+class _ForgivingFile(io.FileIO):
+    """A file for HDF5 to write to, which ends the process with a segmentation fault where a write fails.
+
+    So writes seem to succeed, and `check` raises the OSError of the first that did not.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "w+")
+        self.error: OSError | None = None
+
+    def check(self) -> None:
+        """Raises OSError where a write has failed."""
+        if self.error:
+            raise self.error
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        try:
+            while rest and not self.error:
+                rest = rest[super().write(rest) or 0:]
+        except OSError as error:
+            self.error = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+            return size or 0
 
 
 def _named_datasets(file: Any) -> Iterator[tuple[str, str | None]]:
@@ -180,7 +218,43 @@ def _named_datasets(file: Any) -> Iterator[tuple[str, str | None]]:
     datasets: list[str] = []
     file.visititems(lambda path, item: datasets.append(path) if isinstance(item, h5py.Dataset) else None)
     for path in datasets:
-        yield path, file[path].attrs.get("name") or _name_at(path)
+        name = file[path].attrs.get("name")
+        yield path, name if name and isinstance(name, str) else _name_at(path)
+
+
+def _check_contents(path: str, file: Any) -> None:
+    """Refuses what Keras does not write: values elsewhere than in the file, and other things than plain numbers."""
+    import h5py
+
+    def of_link(name: str, link: Any) -> str | None:
+        if isinstance(link, h5py.HardLink):
+            return None
+        return f"{name} is a {type(link).__name__}; links to other places are not followed."
+
+    def of_dataset(name: str, item: Any) -> str | None:
+        if not isinstance(item, h5py.Dataset):
+            return None
+        if item.external or item.is_virtual:
+            return f"the values of {name} are in another file, which is not read."
+        if item.dtype.kind not in "fiu" or item.shape is None:
+            return f"{name} holds {item.dtype}, not numbers."
+        if item.chunks or item.id.get_storage_size() != item.nbytes:
+            return f"{name} is not stored as Keras stores it, whole and not compressed."
+        return None
+
+    problem = file.visititems_links(of_link) or file.visititems(of_dataset)
+    if problem:
+        raise BertError(f"{path}: {problem}")
+
+
+@contextlib.contextmanager
+def _plainly(path: str) -> Iterator[None]:
+    """Turns h5py's exceptions for a damaged file into one plain line."""
+    try:
+        yield
+    except (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise BertError(f"{path}: the file is damaged ({reason}).") from None
 
 
 def _name_at(dataset: str) -> str | None:

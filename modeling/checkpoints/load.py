@@ -161,7 +161,10 @@ def find(path: str, training: bool = False) -> Checkpoint:
     path = _in_run(path.rstrip("/"), training)
     for each in FORMATS.values():
         if found := each.find(path):
-            return Checkpoint(found, each)
+            checkpoint = Checkpoint(found, each)
+            if files.exists(os.path.join(checkpoint.folder, run_files.UNFINISHED)):
+                raise BertError(f"{checkpoint.folder}: its conversion was cut short. Run convert_checkpoint.py again.")
+            return checkpoint
     raise BertError(_nothing_at(path))
 
 

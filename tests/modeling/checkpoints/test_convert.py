@@ -5,6 +5,8 @@ import itertools
 import json
 import re
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -134,6 +136,69 @@ def test_folder_that_is_not_empty_is_not_written_to(tmp_path):
         convert.convert(release(tmp_path / "x", CONFIG), str(tmp_path / "full"), "google")
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kib", [1, 3000])
+def test_full_disk_is_one_line_and_leaves_nothing(tmp_path, kind, kib):
+    big = CONFIG.replace(vocab_size=2**18)  # 4 MiB of word embeddings
+    source = release(tmp_path / "x", big)
+    command = (f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({kib << 10},) * 2); "
+               "import convert_checkpoint; convert_checkpoint.cli()")
+    flags = [f"--input={source}", f"--output={tmp_path}/y", f"--format={kind}"]
+    done = subprocess.run([sys.executable, "-c", command, *flags], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert done.stderr.endswith(": no space left on the disk. Free some and run the same command again.\n")
+    assert not (tmp_path / "y").exists()
+    convert.convert(source, str(tmp_path / "y"), kind)
+
+
+KILLED = """
+import os, sys
+from foundation import files
+from modeling.checkpoints import convert
+
+left = int(sys.argv[1])
+
+def counted(function):
+    def call(*arguments):
+        global left
+        left -= 1
+        if not left:
+            os._exit(9)
+        return function(*arguments)
+    return call
+
+for name in ("open_file", "rename", "remove", "sync", "make_folder", "write_bytes"):
+    setattr(files, name, counted(getattr(files, name)))
+convert.convert(*sys.argv[2:])
+"""
+
+
+def test_conversion_killed_at_any_file_operation_is_made_by_the_same_command(tmp_path):
+    first = str(tmp_path / "huggingface")
+    convert.convert(release(tmp_path / "x"), first, "huggingface")
+    convert.convert(first, str(tmp_path / "whole"), "keras")
+    names = sorted(path.name for path in (tmp_path / "whole").iterdir())
+    assert names == ["bert_config.json", "model.weights.h5", "vocab.txt"]
+    killed, cut = 0, str(tmp_path / "cut")
+    while True:
+        killed += 1
+        arguments = [str(killed), first, cut, "keras"]
+        done = subprocess.run([sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True)
+        assert done.returncode in (0, 9), done.stderr
+        if done.returncode == 0:
+            break
+        left = files.names_in(cut) if files.exists(cut) else []
+        if "unfinished" in left:
+            with pytest.raises(BertError, match=r"cut: (its conversion was cut short|no checkpoint in this folder)"):
+                load.find(cut)
+        if left != names:  # else it was finished
+            convert.convert(first, cut, "keras")
+        assert sorted(files.names_in(cut)) == names
+        assert_bit_for_bit(tensors(cut), tensors(first))
+        shutil.rmtree(cut)
+    assert killed > 15 and sorted(files.names_in(cut)) == names
+
+
 def test_left_to_right_model_stays_left_to_right(tmp_path):
     source = release(tmp_path / "x", CONFIG.replace(causal=True))
     convert.convert(source, str(tmp_path / "there"), "huggingface")
@@ -154,6 +219,14 @@ def test_given_casing_takes_precedence_over_the_source_s(tmp_path):
     source = release(tmp_path / "x", CONFIG.replace(do_lower_case=True))
     convert.convert(source, str(tmp_path / "y"), "keras", do_lower_case=False)
     assert load.find(str(tmp_path / "y")).config().do_lower_case is False
+
+
+def test_report_says_that_the_release_does_not_know_the_erf_form(tmp_path):
+    for act in ("gelu", "gelu_erf"):
+        source = release(tmp_path / act, CONFIG.replace(hidden_act=act))
+        reports = {kind: convert.convert(source, str(tmp_path / act / kind), kind).summary() for kind in FORMATS}
+        told = [kind for kind, report in reports.items() if "the original release does not" in report]
+        assert told == (["google"] if act == "gelu_erf" else [])
 
 
 def test_configuration_and_vocabulary_can_be_elsewhere(tmp_path):

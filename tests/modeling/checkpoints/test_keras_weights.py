@@ -174,3 +174,49 @@ def test_missing_file_and_unknown_name_are_named(tmp_path):
     keras_weights.write(str(tmp_path / "x.weights.h5"), ArrayReader({"output_bias": np.ones(3)}))
     with pytest.raises(BertError, match=r"x\.weights\.h5: holds no variable output_weights"):
         keras_weights.read(str(tmp_path / "x.weights.h5")).get("output_weights")
+
+
+def hostile(path, kind, tmp_path):
+    """A weight file one of whose values is not in it."""
+    (tmp_path / "secret").write_bytes(np.arange(4.0).tobytes())
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other.create_dataset("x", data=np.arange(4.0))
+    with h5py.File(path, "w") as file:
+        group = file.create_group("bert/pooler/dense")
+        group.create_dataset("vars/0", data=np.ones((4, 4)))
+        if kind == "external storage":
+            group.create_dataset("vars/1", (4,), np.float64, external=[(str(tmp_path / "secret"), 0, 32)])
+        elif kind == "virtual":
+            layout = h5py.VirtualLayout((4,), np.float64)
+            layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "x", (4,))
+            group.create_virtual_dataset("vars/1", layout)
+        elif kind == "external link":
+            group["vars/1"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "x")
+        elif kind == "soft link":
+            group["vars/1"] = h5py.SoftLink("/bert/pooler/dense/vars/0")
+        elif kind == "group behind an external link":
+            file["cls"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/")
+        elif kind == "bomb":
+            group.create_dataset("vars/1", (2**40,), np.float32, chunks=(2**20,), compression="gzip")
+        elif kind == "unwritten":
+            group.create_dataset("vars/1", (2**40,), np.float32)
+        elif kind == "text":
+            group.create_dataset("vars/1", data=["a", "b"])
+
+
+@pytest.mark.parametrize(("kind", "message"), [
+    ("external storage", "the values of bert/pooler/dense/vars/1 are in another file, which is not read"),
+    ("virtual", "the values of bert/pooler/dense/vars/1 are in another file, which is not read"),
+    ("external link", "bert/pooler/dense/vars/1 is a ExternalLink; links to other places are not followed"),
+    ("soft link", "bert/pooler/dense/vars/1 is a SoftLink; links to other places are not followed"),
+    ("group behind an external link", "cls is a ExternalLink"),
+    ("bomb", "bert/pooler/dense/vars/1 is not stored as Keras stores it"),
+    ("unwritten", "bert/pooler/dense/vars/1 is not stored as Keras stores it"),
+    ("text", "bert/pooler/dense/vars/1 holds object, not numbers"),
+])
+def test_values_elsewhere_than_in_the_file_are_refused(tmp_path, kind, message):
+    path = str(tmp_path / "x.weights.h5")
+    hostile(path, kind, tmp_path)
+    with pytest.raises(BertError, match=rf"x\.weights\.h5: {message}") as error:
+        keras_weights.read(path)
+    assert "\n" not in str(error.value)
