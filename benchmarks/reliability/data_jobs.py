@@ -1,59 +1,21 @@
-"""The jobs of data preparation, killed at each of their file operations and as processes.
+"""The jobs of data preparation, as they are killed: in one process, and as commands with two workers."""
 
-    python -m benchmarks.reliability.data_jobs
-    python -m benchmarks.reliability.data_jobs --points=10 --processes=3
-"""
-
-import dataclasses
 import functools
 import os
 import shutil
-import sys
-import tempfile
 
 from benchmarks.reliability import kills
-from benchmarks.reliability.kills import Job, Report
+from benchmarks.reliability.kills import Job
 from data_prep import build_vocab, instances, pretraining_job, sentence_pairs, split_sentences
 from data_prep.settings import CorpusSettings, InstanceSettings, RecordSettings, SentenceSettings, VocabularySettings
 from data_prep.workers import Workers
-from foundation import command, files, parallel
-from foundation.errors import BertError
-from foundation.settings import EVALUATION, Settings, setting
+from foundation import files
 from tests.data_prep import corpora
 
 # So small that a small text has several of each.
 _CHUNK_ROWS = 300
 _BLOCK_TOKENS = 4000
 _BLOCK_BYTES = 8000
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class KillSettings(Settings):
-    """How often to kill."""
-
-    points: int | None = setting(
-        None, at_least=1, group=EVALUATION, help="File operations of each job to kill it at. Default: all.")
-    twice: int = setting(
-        20, at_least=0, group=EVALUATION, help="Further times that the start after the kill is killed too.")
-    processes: int = setting(
-        10, at_least=0, group=EVALUATION, help="Times that each command is killed with its workers.")
-
-
-def run(settings: KillSettings, folder: str) -> list[Report]:
-    """Kills all jobs; prints a line for each."""
-    import tensorflow_text  # noqa: F401  (before the fork, and not run: children share it)
-
-    material = _material(os.path.join(folder, "material"))
-    reports = []
-    print(kills.HEADING)
-    for job in jobs(material, os.path.join(folder, "out")):
-        reports.append(kills.kill_points(job, settings.points, settings.twice))
-        print(reports[-1].summary(), flush=True)
-    if settings.processes:
-        for job, arguments in _commands(material, os.path.join(folder, "out")):
-            reports.append(kills.kill_processes(job.name, [sys.executable, *arguments], job, settings.processes))
-            print(reports[-1].summary(), flush=True)
-    return reports
 
 
 def jobs(material: str, folder: str) -> list[Job]:
@@ -99,7 +61,7 @@ def _records(material: str, folder: str, seed: int, overwrite: bool) -> RecordSe
         instances=InstanceSettings(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2, random_seed=seed))
 
 
-def _commands(material: str, folder: str) -> list[tuple[Job, list[str]]]:
+def commands(material: str, folder: str) -> list[tuple[Job, list[str]]]:
     """The three commands with two workers, and the arguments of Python that start them."""
     workers = "--num_workers=2"
     text = f"--input_file={material}/text.txt"
@@ -114,7 +76,8 @@ def _commands(material: str, folder: str) -> list[tuple[Job, list[str]]]:
             for name, flags in arguments.items()]
 
 
-def _material(folder: str) -> str:
+def write_material(folder: str) -> str:
+    """Writes what the jobs read; returns the folder."""
     files.make_folder(folder)
     documents = corpora.make_documents(60)
     for name, part in (("one", documents[:30]), ("two", documents[30:])):
@@ -125,19 +88,3 @@ def _material(folder: str) -> str:
     pieces = [*corpora.SPECIAL, *corpora.WORDS, *corpora.PIECES]
     files.write_text(f"{folder}/vocab.txt", "".join(f"{piece}\n" for piece in pieces))
     return folder
-
-
-def main(settings: KillSettings) -> None:
-    """Prints the report; fails where an outcome differed."""
-    os.environ.update(CUDA_VISIBLE_DEVICES="-1")
-    with tempfile.TemporaryDirectory() as folder:
-        reports = run(settings, folder)
-    faults = sum(len(report.faults) for report in reports)
-    print(f"{sum(report.kills for report in reports):,} kills, {faults:,} faults, on {parallel.default_num_workers()} "
-          "cores")
-    if faults:
-        raise BertError(f"{faults} outcomes differ from the undisturbed run's.")
-
-
-if __name__ == "__main__":
-    command.run_with(main, KillSettings, __doc__)

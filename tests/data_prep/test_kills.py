@@ -1,4 +1,4 @@
-"""Jobs killed at file operations and started again, a sample of `benchmarks.reliability.data_jobs`; and whether such
+"""Jobs killed at file operations and started again, a sample of `benchmarks.reliability`; and whether such
 kills find faults."""
 
 import re
@@ -44,7 +44,7 @@ def test_kills_find_halves_and_leftovers(repository, tmp_path):
 
 def test_jobs_killed_at_some_operations_end_the_same(repository):
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.reliability.data_jobs", "--points=4", "--twice=1", "--processes=0"],
+        [sys.executable, "-m", "benchmarks.reliability", "--jobs=data", "--points=4", "--twice=1", "--processes=0"],
         cwd=repository, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^(1[6-9]|2\d) kills, 0 faults", done.stdout, re.MULTILINE), done.stdout
