@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from foundation.errors import BertError
 from modeling.checkpoints import tokenizer_files
 from modeling.config import BertConfig
 
@@ -39,6 +40,18 @@ def values_of(config: BertConfig, architecture: str, labels: list[str] | None = 
         values["id2label"] = {str(index): label for index, label in enumerate(labels)}
         values["label2id"] = {label: index for index, label in enumerate(labels)}
     return values
+
+
+def architecture_of(values: dict[str, Any], folder: str) -> str | None:
+    """The class that wrote a folder, by the values of its `config.json`; None where it has no name.
+
+    Raises:
+        BertError: `architectures` is not a list of names.
+    """
+    found = values.get("architectures") or []
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise BertError(f"{os.path.join(folder, CONFIG)}: architectures is not a list of names.")
+    return found[0] if found else None
 
 
 def labels_of(values: dict[str, Any]) -> list[str] | None:

@@ -64,7 +64,7 @@ def read(path: str, config: dict[str, Any] | None = None) -> Reader:
     config = huggingface_config.values_in(folder) if config is None else config
     if (kind := config.get("model_type", "bert")) != "bert":
         raise BertError(f"{path}: the model is a {kind}, not a BERT.")
-    return Reader(path, huggingface_shards.open_all(path), next(iter(config.get("architectures") or ()), None))
+    return Reader(path, huggingface_shards.open_all(path), huggingface_config.architecture_of(config, folder))
 
 
 class _Tensor:
