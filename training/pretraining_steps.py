@@ -35,6 +35,7 @@ class Run:
         train_source, eval_source: RecordSource.
         setup: Setup.
         training: Training.
+        evaluation: EvaluationStep, traced at the first evaluation.
         reporter: Reporter; its clock starts with the first update.
     """
 
@@ -46,6 +47,7 @@ class Run:
     eval_source: RecordSource
     setup: Setup[PretrainingObjective]
     training: Training
+    evaluation: EvaluationStep
     reporter: Reporter
 
 
@@ -78,7 +80,7 @@ def prepare(settings: PretrainingSettings, inputs: Inputs) -> Run:
     reporter = Reporter(directory, training.last_step, settings.train_batch_size, settings.max_seq_length)
     return Run(settings, inputs, config, _vocab_file(inputs),
                RecordSource(tuple(inputs.train_files), schema), RecordSource(tuple(inputs.eval_files), schema),
-               made, training, reporter)
+               made, training, EvaluationStep(placement, made.objective), reporter)
 
 
 def start(run: Run) -> int:
@@ -123,10 +125,9 @@ def evaluate(run: Run, step: int) -> dict[str, float]:
     """Metrics of the evaluation records, reported and written to eval_results.txt."""
     batches = input_pipeline.evaluation_batches(
         run.eval_source, run.settings.eval_batch_size, run.settings.max_eval_steps)
-    placement = run.setup.placement
-    dataset = placement.strategy.distribute_datasets_from_function(batches)
+    dataset = run.setup.placement.strategy.distribute_datasets_from_function(batches)
     try:
-        metrics = EvaluationStep(placement, run.setup.objective).run(dataset)
+        metrics = run.evaluation.run(dataset)
     except input_pipeline.ERRORS as error:
         raise input_pipeline.describe_read_error(error, run.eval_source) from None
     metrics["masked_lm_perplexity"] = float(np.exp(min(metrics["masked_lm_loss"], 700.0)))
