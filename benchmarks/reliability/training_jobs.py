@@ -93,7 +93,7 @@ def commands(material: str, folder: str) -> list[tuple[Job, list[str]]]:
             "run_classifier.py", "--task_name=custom", "--text_a_column=text", "--label_column=label",
             *(f"--{split}_file={material}/{split}.tsv" for split in _ROWS), "--max_seq_length=24",
             f"--init_checkpoint={material}/release/bert_model.ckpt", "--train_batch_size=8", "--num_train_epochs=2",
-            "--learning_rate=2e-2", "--do_predict=true"],
+            "--learning_rate=3e-3", "--random_seed=1", "--do_predict=true"],
     }
     return [(Job(f"{name} (processes)", folder, lambda: None, outcome=outcome_of_run), [*flags, *shared])
             for name, flags in arguments.items()]
@@ -153,7 +153,7 @@ def _fine_tune(material: str, folder: str) -> None:
     finetuning.run(task, FineTuningSettings(
         initial_model=InitialModelSettings(init_checkpoint=f"{material}/release/bert_model.ckpt"),
         do_train=True, do_eval=True, do_predict=True, train_batch_size=8, num_train_epochs=2.0, hardware=_HARDWARE,
-        optimization=OptimizationSettings(learning_rate=2e-2), loop=_loop(folder)))
+        optimization=OptimizationSettings(learning_rate=3e-3, random_seed=1), loop=_loop(folder)))
 
 
 def _loop(folder: str, **rest: Any) -> LoopSettings:
