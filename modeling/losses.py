@@ -31,8 +31,9 @@ def cross_entropy_and_hits(logits: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Ten
     Returns:
         losses float32 [...]; hits float32 [...], 1 where the label is the first of the best classes and else 0.
     """
-    shape = ops.shape(labels)
-    logits = ops.cast(ops.reshape(logits, (-1, logits.shape[-1])), "float32")
+    # ops.shape: the number of classes may be unknown while a function is traced, such as the positions of a batch.
+    shape, classes = ops.shape(labels), ops.shape(logits)[-1]
+    logits = ops.cast(ops.reshape(logits, (-1, classes)), "float32")
     labels = ops.cast(ops.reshape(labels, (-1,)), "int32")
     # Keras' argmax orders -0.0 before 0.0, in six more passes.
     best = tf.argmax(logits, axis=-1, output_type=tf.int32)

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from modeling.config import BertConfig
+from modeling.losses import cross_entropy
 from modeling.models import QuestionAnsweringModel
 from tasks.network import row_weights
 
@@ -31,7 +32,6 @@ class SquadNetwork:
         padded.
         """
         bias = _NOT_A_TOKEN * (1.0 - tf.cast(batch["input_mask"], tf.float32))
-        start, end = (tf.nn.sparse_softmax_cross_entropy_with_logits(batch[f"{side}_positions"],
-                                                                     outputs[f"{side}_logits"] + bias)
+        start, end = (cross_entropy(outputs[f"{side}_logits"] + bias, batch[f"{side}_positions"])
                       for side in ("start", "end"))
         return (start + end) / 2

@@ -29,3 +29,25 @@ def test_losses_of_task_shapes_equal_tensorflow_s_up_to_rounding(shape):
     np.testing.assert_allclose(found, tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits), atol=2e-6)
     np.testing.assert_array_equal(found, again)
     np.testing.assert_array_equal(hits, logits.numpy().argmax(-1) == labels.numpy())
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_number_of_classes_may_be_unknown_while_tracing(compiled):
+    @tf.function(input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([None], tf.int32)], jit_compile=compiled)
+    def loss_and_gradient(logits, labels):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            loss = cross_entropy(logits, labels)
+        return loss, tape.gradient(loss, logits)
+
+    rng = np.random.default_rng(0)
+    for classes in (3, 17):
+        logits = tf.constant(rng.normal(0, 4, (5, classes)), tf.float32)
+        logits = tf.concat([logits, tf.fill([5, 4], -1e9)], axis=1)  # padding
+        labels = tf.constant(rng.integers(0, classes, 5), tf.int32)
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            expected = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        found, gradient = loss_and_gradient(logits, labels)
+        np.testing.assert_allclose(found, expected, atol=2e-6)
+        np.testing.assert_allclose(gradient, tape.gradient(expected, logits), atol=2e-6)
