@@ -31,7 +31,8 @@ class BestModel:
     """Keeps the weights of the best evaluation in a run's folder.
 
     A kill at any point leaves one model: new weights get a name of their own, evaluations.json then says which are the
-    best, and only then the old ones are removed.
+    best, and only then the old ones are removed. The best up to the newest checkpoint stay too: a run that resumes there
+    may find the later evaluations, which it makes again, a little different.
 
     Args:
         directory: RunDirectory.
@@ -87,13 +88,18 @@ class BestModel:
             if self.best and self.best["step"] == step:
                 google.write(self.prefix, {name: tf.convert_to_tensor(value) for name, value in variables.items()})
             files.write_json(self.directory.join(run_files.EVALUATIONS), self.evaluations)
-            self._remove_others()
+            self.remove_others()
         return self.given_up
 
-    def _remove_others(self) -> None:
-        kept = self.prefix if self.best else None
+    def remove_others(self) -> None:
+        """Removes weights that are not the best, those that a kill left included."""
+        if not self.directory.writable:
+            return
+        newest = max((step for step, _ in self.directory.checkpoints()), default=0)
+        at_newest = best_of([each for each in self.evaluations if each["step"] <= newest], self.metric)
+        kept = tuple(f"{self._prefix(int(each['step']))}." for each in (self.best, at_newest) if each)
         for path in files.glob(os.path.join(glob.escape(os.path.dirname(self._prefix(0))), "*")):
-            if not kept or not path.startswith(f"{kept}."):
+            if not path.startswith(kept):
                 files.remove(path)
 
     def table(self) -> str:

@@ -162,6 +162,7 @@ def keep_best(run: Run, step: int) -> tuple[int, dict[str, float] | None]:
         return step, None
     if not run.best.at(step):
         _evaluate_and_keep(run, step)
+    run.best.remove_others()
     best = run.best.best
     assert best
     metrics = run.best.at(step)

@@ -63,6 +63,8 @@ class RunDirectory:
         for folder in (self.path, self.join(run_files.BEST_MODEL), self.join(run_files.FINAL_MODEL)):
             for leftover in files.glob(os.path.join(glob.escape(folder), f"*{files.TEMPORARY}*")):
                 files.remove(leftover)
+        if not self._finished()["keep_checkpoints"]:
+            self._remove_state_of_training()
 
     def claim(self, settings: Mapping[str, Any]) -> None:
         """Writes down the settings that decide this run's result, or compares them with those of an earlier start.
@@ -134,17 +136,23 @@ class RunDirectory:
             return prefix
         with files.writing(prefix):
             google.write(prefix, {**_values(variables), run_files.GLOBAL_STEP: np.int64(step)})
-        complete = [path for _, path in self.checkpoints()]
-        self._point_at(prefix, complete[-self.keep :])
-        for old in complete[: -self.keep]:
-            _remove(old)
+        self.settle()
         return prefix
 
-    def _point_at(self, newest: str, kept: list[str]) -> None:
-        """Writes the file that `tf.train.latest_checkpoint` reads."""
-        lines = [f'model_checkpoint_path: "{os.path.basename(newest)}"']
+    def settle(self) -> None:
+        """Makes the newest checkpoint known as such, and removes those beyond `keep`: after a save, and at a start,
+        where a kill may have left it undone.
+        """
+        complete = [path for _, path in self.checkpoints()]
+        if not self.writable or not complete:
+            return
+        kept = complete[-self.keep :]
+        # The file that `tf.train.latest_checkpoint` reads.
+        lines = [f'model_checkpoint_path: "{os.path.basename(kept[-1])}"']
         lines += [f'all_model_checkpoint_paths: "{os.path.basename(path)}"' for path in kept]
         files.write_text(self.join(run_files.NEWEST_CHECKPOINT), "\n".join(lines) + "\n")
+        for old in complete[: -self.keep]:
+            _remove(old)
 
     def restore(self, variables: Mapping[str, Any]) -> int | None:
         """Loads the newest checkpoint that can be read, skipping damaged ones with a warning.
@@ -165,8 +173,13 @@ class RunDirectory:
 
     def finished_at(self) -> int | None:
         """The step at which a finished run ended; None for one that is not finished."""
+        step: int | None = self._finished()["step"]
+        return step
+
+    def _finished(self) -> dict[str, Any]:
         path = self.join(run_files.RUN_FINISHED)
-        return state.read(path, {"step": int})["step"] if files.exists(path) else None
+        found = state.read(path, {"step": int}) if files.exists(path) else {"step": None}
+        return {"keep_checkpoints": True, **found}
 
     def finish(self, step: int, keep_checkpoints: bool) -> None:
         """Notes that the run came to its end with its final model, and removes the state that only training needs.
@@ -177,9 +190,12 @@ class RunDirectory:
         """
         if not self.writable:
             return
-        files.write_json(self.join(run_files.RUN_FINISHED), {"step": step})
-        if keep_checkpoints:
-            return
+        # Noted first: a kill during the removal leaves a finished run, and the next start removes the rest.
+        files.write_json(self.join(run_files.RUN_FINISHED), {"step": step, "keep_checkpoints": keep_checkpoints})
+        if not keep_checkpoints:
+            self._remove_state_of_training()
+
+    def _remove_state_of_training(self) -> None:
         for _, prefix in self.checkpoints():
             _remove(prefix)
         for path in (self.join(run_files.NEWEST_CHECKPOINT), self.join(run_files.BEST_MODEL)):

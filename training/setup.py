@@ -110,6 +110,8 @@ def initial_weights(setup: Setup, initial: InitialModel, state: Mapping[str, Any
     step = directory.restore(state)
     _check_same_step(setup.placement, step)
     if step is not None:
+        if step == directory.checkpoints()[-1][0]:
+            directory.settle()
         return step, f"Resuming from step {step:,} in {directory.path}."
     if directory.checkpoints():
         raise BertError(f"{directory.path}: none of its checkpoints can be read. Remove them to start over.")

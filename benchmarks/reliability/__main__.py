@@ -29,7 +29,7 @@ class KillSettings(Settings):
     jobs: tuple[str, ...] = setting(
         tuple(_GROUPS), group=EVALUATION, help=f"Of {', '.join(_GROUPS)}, separated by commas. Default: all.")
     points: int | None = setting(
-        None, at_least=1, group=EVALUATION, help="File operations of each job to kill it at. Default: all.")
+        None, at_least=0, group=EVALUATION, help="File operations of each job to kill it at. Default: all.")
     twice: int = setting(
         20, at_least=0, group=EVALUATION, help="Further times that the start after the kill is killed too.")
     processes: int = setting(

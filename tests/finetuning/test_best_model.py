@@ -26,6 +26,18 @@ def test_weights_of_the_best_evaluation_are_kept(tmp_path):
     assert [line.endswith("best") for line in lines] == [False, False, True, False, False]
 
 
+def test_the_best_weights_up_to_the_newest_checkpoint_stay_for_a_run_that_resumes_there(tmp_path):
+    directory = RunDirectory(str(tmp_path))
+    directory.save(2, {"w": tf.Variable(2.0)})
+    run(tmp_path, [0.5, 0.4, 0.9])
+    resumed = BestModel(directory, "f1", 0, read_evaluations(str(tmp_path), 2))
+    assert google.read(resumed.prefix).get("w") == 1.0
+    directory.save(3, {"w": tf.Variable(3.0)})
+    best = BestModel(directory, "f1", 0, read_evaluations(str(tmp_path), 3))
+    best.remove_others()
+    assert len(list((tmp_path / "best_model").glob("*.index"))) == 1 and google.read(best.prefix).get("w") == 3.0
+
+
 def test_patience_counts_evaluations_without_a_better_one(tmp_path):
     assert run(tmp_path, [0.1, 0.9, 0.9, 0.5, 0.95, 0.1], patience=2)[1] == [False, False, False, True, False, False]
     assert not any(run(tmp_path, [0.9, 0.1, 0.1, 0.1])[1])

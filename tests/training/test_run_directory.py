@@ -46,6 +46,30 @@ def test_checkpoint_without_index_was_never_finished(tmp_path):
     assert directory.restore(variables()) == 1
 
 
+def test_what_a_kill_left_undone_is_done_at_the_next_start(tmp_path):
+    directory = RunDirectory(str(tmp_path), keep=1)
+    for step in (1, 2):
+        directory.save(step, variables(float(step)))
+        google.write(str(tmp_path / "model.ckpt-1"), variables())  # as killed before it was removed
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-1"\n')
+    directory.settle()
+    assert [step for step, _ in directory.checkpoints()] == [2]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-2")
+
+    directory.finish(2, keep_checkpoints=False)
+    google.write(str(tmp_path / "model.ckpt-2"), variables())  # as killed before it was removed
+    with directory.held():
+        assert {path.name for path in tmp_path.iterdir()} == {"run_finished.json"}
+
+
+def test_checkpoints_of_a_finished_run_stay_where_they_were_kept(tmp_path):
+    directory = RunDirectory(str(tmp_path))
+    directory.save(2, variables())
+    directory.finish(2, keep_checkpoints=True)
+    with directory.held():
+        assert [step for step, _ in directory.checkpoints()] == [2]
+
+
 def test_folder_of_a_run_with_other_settings_is_refused(tmp_path):
     RunDirectory(str(tmp_path)).claim({"learning_rate": 1e-4, "random_seed": 1})
     RunDirectory(str(tmp_path)).claim({"random_seed": 1, "learning_rate": 1e-4})
