@@ -31,8 +31,8 @@ class BestModel:
     """Keeps the weights of the best evaluation in a run's folder.
 
     A kill at any point leaves one model: new weights get a name of their own, evaluations.json then says which are the
-    best, and only then the old ones are removed. The best up to the newest checkpoint stay too: a run that resumes there
-    may find the later evaluations, which it makes again, a little different.
+    best, and only then the old ones are removed. The best up to the newest checkpoint stay too: a run that resumes
+    there may find the later evaluations, which it makes again, a little different.
 
     Args:
         directory: RunDirectory.
