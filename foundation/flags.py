@@ -44,6 +44,10 @@ class CommandLine:
             raise BertError(f"--{error.flagname}: no such flag. {advice}See --help.") from None
         except flags.Error as error:
             raise BertError(f"{str(error).removeprefix('flag ').rstrip('.')}. See --help.") from None
+        except UnicodeDecodeError as error:
+            raise BertError(f"--flagfile: not UTF-8 (0x{error.object[error.start]:02x}). Re-encode the file.") from None
+        except ValueError as error:  # a file name that no file system takes
+            raise BertError(f"--flagfile: {error}.") from None
         if len(rest) > 1:
             raise BertError(f"{rest[1]!r} is not a flag. Flags are written --name=value; see --help.")
 

@@ -23,6 +23,8 @@ DATA, MODEL, TRAINING, EVALUATION, HARDWARE, SAVING, OTHER = GROUPS = (
     "Data", "Model", "Training", "Evaluation and prediction", "Hardware", "Saving and reporting", "Other")
 
 _KEY, _NESTED = "setting", "nested"
+# Whole numbers fit into 64 bits.
+_LARGEST = 2**63 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,6 +150,8 @@ def _problem(description: Description, value: Any) -> str | None:
         return f"not one of {', '.join(description.choices)}."
     if not isinstance(value, int | float):
         return None
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return "too large."
     if not math.isfinite(value):
         return "must be a finite number."
     if description.at_least is not None and value < description.at_least:

@@ -7,6 +7,7 @@ are ignored. `float` takes whole numbers too, `None` in a tuple takes null, and 
     state.read(path, {"step": int, "files": [{"name": str, "bytes": int}]})
 """
 
+import sys
 from typing import Any
 
 from foundation import files
@@ -70,9 +71,12 @@ def _fits(value: Any, kind: Any) -> bool:
         return kind is None and value is None
     if isinstance(value, bool):
         return kind is bool
-    return isinstance(value, (int, float) if kind is float else kind)
+    if kind is float and isinstance(value, int):
+        return abs(value) <= sys.float_info.max
+    return isinstance(value, kind)
 
 
 def _name(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+    too_large = isinstance(value, int) and abs(value) > sys.float_info.max
+    return "a number too large" if too_large else names.get(type(value), "a number")

@@ -6,12 +6,10 @@ import io
 import json
 import os
 import typing
-import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from foundation import files
-from foundation.errors import BertError
 from inputs.features import Features
 from tokenization.vocabulary import Vocabulary
 
@@ -49,8 +47,8 @@ class FeatureCache:
         """
         path = self._path(split, key)
         if files.exists(path):
-            # A damaged file is made again.
-            with contextlib.suppress(BertError, OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+            # A damaged file is made again; numpy's exceptions for one are of many kinds.
+            with contextlib.suppress(Exception):
                 return Features.load(io.BytesIO(files.read_bytes(path)))
         features = make()
         if keep:

@@ -8,6 +8,8 @@ import numpy as np
 
 # The padding of a token column, where it is not 0.
 PADDING = {"token_labels": -1}
+# In a file: the names of the arrays that must be there.
+_COLUMNS = "columns"
 
 
 def splits_of(lengths: np.ndarray | list[int]) -> np.ndarray:
@@ -50,16 +52,40 @@ class Features:
 
     def save(self, file: IO[bytes]) -> None:
         """Writes all arrays to an open binary file, as npz."""
+        columns = {**{f"tokens/{name}": array for name, array in self.tokens.items()},
+                   **{f"values/{name}": array for name, array in self.values.items()}}
         arrays = {"row_splits": self.row_splits, "sequences_per_row": np.array(self.sequences_per_row),
-                  **{f"tokens/{name}": array for name, array in self.tokens.items()},
-                  **{f"values/{name}": array for name, array in self.values.items()}}
+                  _COLUMNS: np.array(sorted(columns)), **columns}
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
     @classmethod
     def load(cls, file: IO[bytes]) -> "Features":
-        """Reads what `save` wrote, from an open binary file."""
-        with np.load(file) as arrays:
-            def columns(kind: str) -> dict[str, np.ndarray]:
-                return {name.split("/", 1)[1]: arrays[name] for name in arrays.files if name.startswith(f"{kind}/")}
+        """Reads what `save` wrote, from an open binary file.
 
-            return cls(columns("tokens"), arrays["row_splits"], columns("values"), int(arrays["sequences_per_row"]))
+        Raises:
+            ValueError: arrays are missing, or do not belong together. Of a damaged file, any exception of numpy's.
+        """
+        with np.load(file) as archive:
+            arrays = dict(archive)
+        names = arrays[_COLUMNS].tolist()
+        if sorted(name for name in arrays if "/" in name) != names:
+            raise ValueError("columns are missing")
+
+        def columns(kind: str) -> dict[str, np.ndarray]:
+            return {name.split("/", 1)[1]: arrays[name] for name in names if name.startswith(f"{kind}/")}
+
+        found = cls(columns("tokens"), arrays["row_splits"], columns("values"), int(arrays["sequences_per_row"]))
+        if not found._is_consistent():
+            raise ValueError("arrays do not belong together")
+        return found
+
+    def _is_consistent(self) -> bool:
+        """Whether lengths and types are those that a model reads."""
+        splits = self.row_splits
+        if splits.dtype != np.int64 or splits.ndim != 1 or not len(splits) or self.sequences_per_row < 1:
+            return False
+        if splits[0] or (np.diff(splits) < 0).any() or (len(splits) - 1) % self.sequences_per_row:
+            return False
+        return (all(column.dtype.kind == "i" and column.shape == (splits[-1],) for column in self.tokens.values())
+                and all(value.dtype.kind in "ifb" and value.shape[:1] == (len(self),)
+                        for value in self.values.values()))

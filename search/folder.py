@@ -15,7 +15,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 
-from foundation import files
+from foundation import files, state
 from foundation.errors import BertError
 from search.script import Script
 
@@ -61,7 +61,7 @@ def _check_owner(folder: str, script: Script) -> None:
     path = os.path.join(folder, SEARCH)
     if not files.exists(path):
         return
-    noted = files.read_json(path)
+    noted = state.read(path, {"script": str, "flags": [str]})
     differing = sorted({noted["script"], *noted["flags"]} ^ {script.name, *script.flags})
     if differing:
         raise BertError(f"{folder} belongs to a search with other flags ({', '.join(differing[:4])}). Give another "

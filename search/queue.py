@@ -72,16 +72,20 @@ class Queue:
         place = f"[{self.runs.index(run) + 1}/{len(self.runs)}]"
         print(f"{place} {run.name}", flush=True)
         started = time.monotonic()
+        finished = failure = None
         try:
             code, last_lines = self._execute(run)
             if self._stopping:
                 return
             if code:
-                raise BertError(_failure(code, last_lines))
-            finished = run.finish(time.monotonic() - started)
+                failure = _failure(code, last_lines)
+            else:
+                finished = run.finish(time.monotonic() - started)
         except BertError as error:
-            self.failures[run.name] = str(error)
-            print(f"{place} {run.name}: failed, {error}\n    complete output: {run.log}", flush=True)
+            failure = str(error)
+        if not finished:
+            self.failures[run.name] = str(failure)
+            print(f"{place} {run.name}: failed, {failure}\n    complete output: {run.log}", flush=True)
             return
         if self.delete_models:
             with self._lock:

@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-from foundation import files, run_files
+from foundation import files, run_files, state
 from foundation.errors import BertError
 from search.folder import FINISHED, LOG
 from search.script import Script
@@ -18,6 +18,7 @@ from search.settings import SEED, SearchSettings
 OUTPUT_DIR = "output_dir"
 _DEFAULTS = {"do_train": "true", "do_eval": "true", "keep_checkpoint_max": "1"}
 _SHORT = {"learning_rate": "lr", "train_batch_size": "batch", "num_train_epochs": "epochs", SEED: "seed"}
+_FINISHED_SCHEMA = {"metric": str, "figures": {str: float}, "seconds": float}
 _WEIGHTS = (f"{run_files.RUN_CHECKPOINT}-*", f"{run_files.FINAL_MODEL}/{run_files.RELEASED_CHECKPOINT}.*",
             f"{run_files.BEST_MODEL}/{run_files.RELEASED_CHECKPOINT}*")
 
@@ -101,7 +102,12 @@ class Run:
     def finished(self) -> Finished | None:
         """How it ended, None before that."""
         path = os.path.join(self.folder, FINISHED)
-        return Finished.from_json(files.read_json(path)) if files.exists(path) else None
+        if not files.exists(path):
+            return None
+        noted = state.read(path, _FINISHED_SCHEMA, "Remove it to make this run again.")
+        if noted["metric"] not in noted["figures"]:
+            raise BertError(f"{path}: holds no {noted['metric']!r}. Remove it to make this run again.")
+        return Finished.from_json(noted)
 
     def finish(self, seconds: float) -> Finished:
         """Reads the metrics that the process left, and marks the run as finished.
@@ -114,6 +120,8 @@ class Run:
         """
         path = os.path.join(self.folder, run_files.EVAL_RESULTS)
         metrics = read_metrics(path)
+        if not metrics:
+            raise BertError(f"{path}: holds no metrics.")
         metric = self.settings.metric or self._metric_of_task(metrics)
         if metric not in metrics:
             raise BertError(f"{path}: holds no {metric!r}. Give another --metric: {', '.join(metrics)}.")
@@ -124,10 +132,10 @@ class Run:
     def _metric_of_task(self, metrics: dict[str, float]) -> str:
         """The main metric that the task noted, or else the only one that is not a loss."""
         path = os.path.join(self.folder, run_files.TASK)
-        noted = files.read_json(path).get("metric") if files.exists(path) else None
+        noted = state.read(path, {str: state.ANY}).get("metric") if files.exists(path) else None
         choices = [name for name in metrics if name != run_files.GLOBAL_STEP and not name.endswith("loss")]
-        if noted or len(choices) == 1:
-            return noted or choices[0]
+        if isinstance(noted, str) or len(choices) == 1:
+            return noted if isinstance(noted, str) else choices[0]
         raise BertError(f"Which metric selects the best run? Give --metric, one of {', '.join(metrics)}.")
 
     def delete_models(self) -> None:

@@ -105,3 +105,13 @@ def test_help_is_grouped_with_required_and_released_flags_first():
 def test_flags_can_be_read_from_a_file(tmp_path):
     (tmp_path / "flags").write_text("--path=x\n--size=3\n")
     assert parsed(f"--flagfile={tmp_path}/flags").inner.size == 3
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (b"--path=\xff\n", "--flagfile: not UTF-8 (0xff). Re-encode the file."),
+    (b"--flagfile=a\x00b\n", "--flagfile: embedded null byte."),
+    (b"--path=x\n--size=1" + b"0" * 400, f"--size=1{'0' * 400}: too large."),
+])
+def test_damaged_file_of_flags_is_one_line(tmp_path, content, message):
+    (tmp_path / "flags").write_bytes(content)
+    assert refusal(f"--flagfile={tmp_path}/flags") == message

@@ -29,6 +29,7 @@ def test_value_of_the_schema_is_read(tmp_path):
     ({"files": {}}, "files is an object, not a list"),
     ({"files": [{"name": "a"}, {}]}, r"files\[1\]\.name is missing"),
     ({"metrics": {"f1": []}}, r"metrics\.f1 is a list"),
+    ({"score": 10**400}, "score is a number too large"),
 ])
 def test_first_place_that_differs_is_named(tmp_path, changes, problem):
     with pytest.raises(BertError, match=rf"state\.json: not a state file of this program \({problem}.*\)\. Remove it"):

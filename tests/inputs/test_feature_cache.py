@@ -1,5 +1,7 @@
 """Features are found again by what they were made from, and made again where it, or the file, has changed."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,36 @@ def test_other_machines_only_read(tmp_path, file):
 def test_works_on_any_file_system(file):
     assert made("ram://cache", key(file))
     assert not made("ram://cache", key(file))
+
+
+@pytest.mark.parametrize("changes", [
+    {"tokens/input_ids": None},
+    {"values/label_ids": None},
+    {"tokens/input_ids": np.array([1, 2], np.int32)},
+    {"tokens/input_ids": np.array([0.5, 2, 3])},
+    {"values/label_ids": np.array([1], np.int32)},
+    {"values/label_ids": np.array(["1", "0"])},
+    {"row_splits": np.array([0, 4, 3])},
+    {"row_splits": np.zeros(0, np.int64)},
+    {"sequences_per_row": np.array(0)},
+    {"sequences_per_row": np.array(3)},
+    {"columns": None},
+])
+def test_file_whose_arrays_do_not_belong_together_is_made_again(tmp_path, file, changes):
+    assert made(tmp_path / "f", key(file))
+    [kept] = (tmp_path / "f").iterdir()
+    arrays = dict(np.load(kept)) | changes
+    np.savez(kept, **{name: array for name, array in arrays.items() if array is not None})
+    assert made(tmp_path / "f", key(file))
+    assert not made(tmp_path / "f", key(file))
+
+
+def test_file_whose_array_has_no_header_is_made_again(tmp_path, file):
+    assert made(tmp_path / "f", key(file))
+    [kept] = (tmp_path / "f").iterdir()
+    with zipfile.ZipFile(kept) as archive:
+        members = {name: archive.read(name).replace(b"'shape': (", b"'shape': ((") for name in archive.namelist()}
+    with zipfile.ZipFile(kept, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    assert made(tmp_path / "f", key(file))

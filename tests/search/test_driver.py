@@ -179,3 +179,34 @@ def test_what_is_not_a_metric_is_named_by_line(tmp_path):
     path = tmp_path / "eval_results.txt"
     path.write_text("f1 = 0.5\nhalf a li")
     assert error(read_metrics, str(path)) == f"{path}, line 2: not `name = number`."
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"script": 1, "flags": []}', '{"script": "a", "flags": [1, "b"]}'])
+def test_a_damaged_search_json_is_one_line(tmp_path, content):
+    (tmp_path / "search.json").write_text(content)
+    assert error(search, tmp_path).startswith(f"{tmp_path}/search.json: not a state file of this program (")
+
+
+@pytest.mark.parametrize("content", [
+    "1", "{}", '{"metric": "f1", "figures": {"f1": "1"}, "seconds": 1}',
+    '{"metric": "f1", "figures": {}, "seconds": 1}',
+    '{"metric": "f1", "figures": {"f1": 1%s}, "seconds": 1}' % ("0" * 400)])
+def test_a_damaged_finished_json_is_one_line(tmp_path, content):
+    run = runs(tmp_path)[0]
+    os.makedirs(run.folder)
+    pathlib.Path(run.folder, folder.FINISHED).write_text(content)
+    message = error(lambda: run.finished)
+    assert message.startswith(f"{run.folder}/finished.json: ") and message.endswith("Remove it to make this run again.")
+
+
+@pytest.mark.parametrize(("results", "task", "problem"), [
+    ("", "{}", "eval_results.txt: holds no metrics."),
+    ("f1 = 0.5\nloss = 1\nem = 0.5\n", "[]", "task.json: not a state file of this program"),
+    ("f1 = 0.5\nloss = 1\nem = 0.5\n", '{"metric": ["f1"]}', "Give --metric, one of f1, loss, em."),
+])
+def test_damaged_results_of_a_run_are_one_line(tmp_path, results, task, problem):
+    run = runs(tmp_path)[0]
+    os.makedirs(run.folder)
+    pathlib.Path(run.folder, "eval_results.txt").write_text(results)
+    pathlib.Path(run.folder, "task.json").write_text(task)
+    assert problem in error(run.finish, 1.0)
