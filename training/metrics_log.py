@@ -21,11 +21,25 @@ def read(run_folder: str) -> list[dict[str, Any]]:
             if number < len(lines) or line.endswith("}")]
 
 
+def add(run_folder: str, report: dict[str, Any]) -> None:
+    """Adds a report; an evaluation replaces one of the same step, which a kill let an earlier start make too."""
+    path, line = os.path.join(run_folder, run_files.METRICS), json.dumps(report) + "\n"
+    before = read(run_folder) if report["kind"] == "eval" else []
+    kept = [each for each in before if (each["kind"], each["step"]) != ("eval", report["step"])]
+    if len(kept) < len(before):
+        files.write_text(path, "".join(json.dumps(each) + "\n" for each in kept) + line)
+        return
+    with files.open_file(path, "a") as file:
+        file.write(line)
+
+
 def drop_after(run_folder: str, step: int) -> None:
     """Drops the reports after a step: a run that resumes there makes them again."""
-    if lines := read(run_folder):
-        kept = "".join(json.dumps(line) + "\n" for line in lines if line["step"] <= step)
-        files.write_text(os.path.join(run_folder, run_files.METRICS), kept)
+    path = os.path.join(run_folder, run_files.METRICS)
+    if files.exists(path):
+        # Also without a whole line: the next report would follow on half of one.
+        kept = "".join(json.dumps(line) + "\n" for line in read(run_folder) if line["step"] <= step)
+        files.write_text(path, kept)
 
 
 def _report(line: str, place: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """What people see of a run: console lines, TensorBoard scalars, `metrics.jsonl`, `eval_results.txt`."""
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +8,8 @@ import tensorflow as tf
 
 from foundation import files, run_files
 from foundation.durations import duration
+from foundation.errors import BertError
+from training import metrics_log
 from training.run_directory import RunDirectory
 
 
@@ -96,9 +97,8 @@ class Reporter:
             with self._writers[kind].as_default(step=step):
                 for name, value in metrics.items():
                     tf.summary.scalar(name, value)
-            with files.open_file(self.directory.join(run_files.METRICS), "a") as file:
-                file.write(json.dumps({"kind": kind, "step": step, **metrics}) + "\n")
-        except files.errors() as error:
+            metrics_log.add(self.directory.path, {"kind": kind, "step": step, **metrics})
+        except (*files.errors(), BertError) as error:
             # A log is not worth a run: what counts is whether the next checkpoint can be written.
             self._report_lost_log(error)
 

@@ -50,6 +50,23 @@ def test_restart_rewrites_the_metrics_up_to_its_step(tmp_path):
     assert [line["step"] for line in metrics_log.read(str(tmp_path))] == [10, 20]
 
 
+def test_report_after_half_a_line_is_whole(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"kind": "tr')  # a process killed at its first report
+    directory = RunDirectory(str(tmp_path))
+    directory.drop_reports_after(0)
+    reporting.Reporter(directory, 100, 1, 1).train(10, METRICS)
+    assert [line["step"] for line in metrics_log.read(str(tmp_path))] == [10]
+
+
+def test_an_evaluation_made_again_is_reported_once(tmp_path):
+    for loss in (2.0, 1.0):
+        reporter = reporting.Reporter(RunDirectory(str(tmp_path)), 100, 1, 1)
+        reporter.train(10, METRICS)
+        reporter.evaluation(10, {"loss": loss})
+    lines = metrics_log.read(str(tmp_path))
+    assert [line["kind"] for line in lines] == ["train", "train", "eval"] and lines[-1]["loss"] == 1.0
+
+
 @pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00:00"), (59.6, "0:01:00"), (3661, "1:01:01"), (-5, "0:00:00")])
 def test_duration(seconds, shown):
     assert duration(seconds) == shown
