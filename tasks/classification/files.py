@@ -142,7 +142,10 @@ class ClassificationFiles:
 
     def _places(self, name: str) -> list[str]:
         """Where in --data_dir a file of the data set may be: in the folder itself, or in GLUE's folder for the task."""
-        name = name.format(language=self.settings.language)
+        language = self.settings.language
+        if "/" in language:
+            raise BertError(f"--language={language}: not a language; XNLI's are such as en, de or zh.")
+        name = name.format(language=language)
         folders = [self.data_set.folder, self.data_set.other_folder]
         return [name, *(f"{folder}/{name}" for folder in folders if folder)]
 

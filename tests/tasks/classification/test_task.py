@@ -357,3 +357,9 @@ def test_second_test_split_and_custom_tasks_have_their_own_files(tmp_path):
     assert [path.removeprefix(f"{tmp_path}/") for path in paths] == ["test_results.tsv", "predictions.tsv"]
     assert (tmp_path / "test_results.tsv").read_text() == "7.25\n"
     assert (tmp_path / "predictions.tsv").read_text() == "index\tprediction\n0\t7.250\n"
+
+
+def test_language_names_no_file_elsewhere(tmp_path):
+    task = ClassificationTask(ClassificationSettings(task_name="xnli", data_dir=str(tmp_path), language="../../x"))
+    with pytest.raises(BertError, match=r"--language=\.\./\.\./x: not a language"):
+        task.read("train")
