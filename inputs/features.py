@@ -86,6 +86,6 @@ class Features:
             return False
         if splits[0] or (np.diff(splits) < 0).any() or (len(splits) - 1) % self.sequences_per_row:
             return False
-        return (all(column.dtype.kind == "i" and column.shape == (splits[-1],) for column in self.tokens.values())
+        return (all(column.dtype.kind in "ib" and column.shape == (splits[-1],) for column in self.tokens.values())
                 and all(value.dtype.kind in "ifb" and value.shape[:1] == (len(self),)
                         for value in self.values.values()))
