@@ -1,6 +1,7 @@
 """The frame around every script: `--help`, flags to settings, `main` called; a mistake or an interrupt is one line."""
 
 import contextlib
+import io
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ def run(main: Callable[[flags.CommandLine], None], kinds: Iterable[type[Settings
     """
     argv = sys.argv if argv is None else argv
     kinds = tuple(kinds)
+    _print_anything()
     if flags.asks_for_help(argv):
         print(flags.help_text(kinds, description))
         return
@@ -50,6 +52,12 @@ def run(main: Callable[[flags.CommandLine], None], kinds: Iterable[type[Settings
 def run_with(main: Callable[[AnySettings], None], kind: type[AnySettings], description: str) -> None:
     """`run` for a script with one settings class: `main` is called with an instance of it."""
     run(lambda line: main(line.settings(kind)), (kind,), description)
+
+
+def _print_anything() -> None:
+    """Escapes characters that the terminal's encoding lacks, or that are none, where `print` would raise."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @contextlib.contextmanager

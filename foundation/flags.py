@@ -46,6 +46,8 @@ class CommandLine:
             raise BertError(f"{str(error).removeprefix('flag ').rstrip('.')}. See --help.") from None
         except UnicodeDecodeError as error:
             raise BertError(f"--flagfile: not UTF-8 (0x{error.object[error.start]:02x}). Re-encode the file.") from None
+        except RecursionError:  # absl compares a long name with every flag's
+            raise BertError("A flag has a name of hundreds of characters. See --help.") from None
         except ValueError as error:  # a file name that no file system takes
             raise BertError(f"--flagfile: {error}.") from None
         if len(rest) > 1:

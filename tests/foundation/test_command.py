@@ -63,3 +63,8 @@ def test_sigterm_is_one_line():
 def test_stop_of_a_training_run_is_its_message():
     done = run("from foundation.errors import Stopped; raise Stopped('Stopped at step 3.')")
     assert (done.returncode, done.stderr) == (130, "Stopped at step 3.\n")
+
+
+def test_characters_that_the_terminal_lacks_are_escaped():
+    done = run("import os; print(chr(0xd800), chr(0xe9), os.linesep, end='')")
+    assert (done.returncode, done.stdout) == (0, "\\ud800 \xe9 \n")
