@@ -4,19 +4,14 @@ import re
 import subprocess
 import sys
 
-import pytest
 
-
-@pytest.mark.parametrize("flags, least", [
-    (("--jobs=finetuning", "--points=0", "--twice=1"), 2),
-    (("--jobs=conversion", "--points=4", "--twice=1"), 15),
-], ids=["finetuning", "conversion"])
-def test_jobs_killed_at_some_operations_end_the_same(repository, flags, least):
-    done = subprocess.run([sys.executable, "-m", "benchmarks.reliability", *flags, "--processes=0"], cwd=repository,
-                          capture_output=True, text=True)
+def test_jobs_killed_at_some_operations_end_the_same(repository):
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.reliability", "--jobs=conversion,finetuning", "--points=0", "--twice=1",
+         "--processes=0"], cwd=repository, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     kills, faults = re.search(r"^(\d+) kills, (\d+) faults", done.stdout, re.MULTILINE).groups()
-    assert int(kills) >= least and faults == "0", done.stdout
+    assert int(kills) >= 6 and faults == "0", done.stdout
 
 
 def test_an_unknown_job_is_one_line(repository):
