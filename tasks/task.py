@@ -57,6 +57,35 @@ class Network(typing.Protocol):
         ...
 
 
+class FileTask:
+    """Base of a family's Task: what is alike in all families.
+
+    Attributes:
+        settings: the family's, with max_seq_length.
+        data: finds and reads the files of a split: `path(split)` and `read(split)`.
+    """
+
+    settings: Any
+    data: Any
+
+    @property
+    def max_seq_length(self) -> int:
+        """The longest row."""
+        return self.settings.max_seq_length
+
+    def files(self, split: str) -> list[str]:
+        """The file of a split."""
+        return [self.data.path(split)]
+
+    def read(self, split: str) -> list[Any]:
+        """Examples of a split; those to be predicted may have no labels."""
+        return self.data.read(split)
+
+    def terms_per_row(self, features: Features) -> float:
+        """A row is one term of the loss."""
+        return 1.0
+
+
 class Task(typing.Protocol):
     """One data set, or one family on the user's own files.
 

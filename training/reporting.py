@@ -91,14 +91,15 @@ class Reporter:
     def _record(self, kind: str, step: int, metrics: Mapping[str, float]) -> None:
         if not self.directory.writable:
             return
-        if kind not in self._writers:
-            self._writers[kind] = tf.summary.create_file_writer(self.directory.join(kind))
+        errors: tuple[type[BaseException], ...] = (*files.errors(), BertError)
         try:
+            if kind not in self._writers:
+                self._writers[kind] = tf.summary.create_file_writer(self.directory.join(kind))
             with self._writers[kind].as_default(step=step):
                 for name, value in metrics.items():
                     tf.summary.scalar(name, value)
             metrics_log.add(self.directory.path, {"kind": kind, "step": step, **metrics})
-        except (*files.errors(), BertError) as error:
+        except errors as error:
             # A log is not worth a run: what counts is whether the next checkpoint can be written.
             self._report_lost_log(error)
 

@@ -110,6 +110,8 @@ class GoogleFormat:
     description = f"{run_files.RELEASED_CHECKPOINT} and {run_files.CONFIG}"
     example = run_files.RELEASED_CHECKPOINT
     config_files = release_folder.CONFIG_FILES
+    labels = staticmethod(release_folder.labels)
+    lower_case = staticmethod(release_folder.lower_case)
 
     def find(self, path: str) -> str | None:
         """A prefix, one of its files, or a folder with one checkpoint."""
@@ -139,14 +141,6 @@ class GoogleFormat:
     def open(self, path: str) -> Reader:
         """Opens a prefix."""
         return Reader(path)
-
-    def labels(self, folder: str) -> list[str] | None:
-        """From the description of the task."""
-        return release_folder.labels(folder)
-
-    def lower_case(self, folder: str) -> bool | None:
-        """By the folder's name."""
-        return release_folder.lower_case(folder)
 
     def write(self, folder: str, contents: Contents) -> list[str]:
         """All weights by their own names; training state is left out."""

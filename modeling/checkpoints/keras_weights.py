@@ -112,6 +112,8 @@ class KerasFormat:
     description = f"{FILE_NAME} and {release_folder.CONFIG_FILES[0]}"
     example = FILE_NAME
     config_files = release_folder.CONFIG_FILES
+    labels = staticmethod(release_folder.labels)
+    lower_case = staticmethod(release_folder.lower_case)
 
     def find(self, path: str) -> str | None:
         """A `.h5` or `.keras` file, or a folder with `model.weights.h5`."""
@@ -125,14 +127,6 @@ class KerasFormat:
     def open(self, path: str) -> Reader:
         """Opens a file."""
         return Reader(path)
-
-    def labels(self, folder: str) -> list[str] | None:
-        """From the description of the task."""
-        return release_folder.labels(folder)
-
-    def lower_case(self, folder: str) -> bool | None:
-        """By the folder's name."""
-        return release_folder.lower_case(folder)
 
     def write(self, folder: str, contents: Contents) -> list[str]:
         """The weights that a model has; training state and further heads are left out."""

@@ -12,13 +12,13 @@ from tasks import predictions
 from tasks.classification import features, scores
 from tasks.classification.files import ClassificationFiles, ClassificationSettings, Example
 from tasks.labels import Labels
-from tasks.task import Network, Predicted
+from tasks.task import FileTask, Network, Predicted
 
 if TYPE_CHECKING:
     from tokenization.tokenizer import Tokenizer
 
 
-class ClassificationTask:
+class ClassificationTask(FileTask):
     """The task (`tasks.task.Task`) of a data set, or of the user's files under the name `custom`.
 
     Args:
@@ -56,25 +56,12 @@ class ClassificationTask:
         return self.data.test_splits
 
     @property
-    def max_seq_length(self) -> int:
-        """As given."""
-        return self.settings.max_seq_length
-
-    @property
     def labels(self) -> Labels | None:
         """None for a regression."""
         if self.data.labels is None:
             return None
         data_set = self.data.data_set
         return Labels(self.data.labels, {**data_set.aliases, **data_set.spellings})
-
-    def files(self, split: str) -> list[str]:
-        """The file of a split."""
-        return [self.data.path(split)]
-
-    def read(self, split: str) -> list[Example]:
-        """Texts, with labels except those of a test split."""
-        return self.data.read(split)
 
     def fingerprint(self) -> dict[str, Any]:
         """Length, labels, columns and format."""
@@ -83,10 +70,6 @@ class ClassificationTask:
     def features(self, examples: Sequence[Example], tokenizer: "Tokenizer", training: bool) -> Features:
         """A row for each example."""
         return features.make_features(examples, tokenizer, self.max_seq_length, self.data.is_regression)
-
-    def terms_per_row(self, features: Features) -> float:
-        """A row is one term."""
-        return 1.0
 
     def network(self) -> Network:
         """A layer on the pooled output."""

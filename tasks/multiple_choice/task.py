@@ -11,13 +11,13 @@ from inputs.features import Features
 from tasks import predictions
 from tasks.multiple_choice import features, scores
 from tasks.multiple_choice.files import MultipleChoiceFiles, MultipleChoiceSettings, Question
-from tasks.task import Network, Predicted
+from tasks.task import FileTask, Network, Predicted
 
 if TYPE_CHECKING:
     from tokenization.tokenizer import Tokenizer
 
 
-class MultipleChoiceTask:
+class MultipleChoiceTask(FileTask):
     """The task (`tasks.task.Task`) of a data set, or of the user's files under the name `custom`.
 
     Args:
@@ -42,19 +42,6 @@ class MultipleChoiceTask:
         """swag, codah or custom."""
         return self.data.name
 
-    @property
-    def max_seq_length(self) -> int:
-        """As given."""
-        return self.settings.max_seq_length
-
-    def files(self, split: str) -> list[str]:
-        """The file of a split."""
-        return [self.data.path(split)]
-
-    def read(self, split: str) -> list[Question]:
-        """Questions, with labels except those of the test split."""
-        return self.data.read(split)
-
     def fingerprint(self) -> dict[str, Any]:
         """Length, columns and labels."""
         return {"family": "multiple_choice", "max_seq_length": self.max_seq_length, **self.describe({})}
@@ -62,10 +49,6 @@ class MultipleChoiceTask:
     def features(self, examples: Sequence[Question], tokenizer: "Tokenizer", training: bool) -> Features:
         """A row for each question."""
         return features.make_features(examples, tokenizer, self.max_seq_length, len(self.data.choice_columns))
-
-    def terms_per_row(self, features: Features) -> float:
-        """A row is one term."""
-        return 1.0
 
     def network(self) -> Network:
         """One score for each choice."""

@@ -12,13 +12,13 @@ from inputs.features import Features
 from tasks.labels import Labels
 from tasks.ner import features, scores
 from tasks.ner.files import NerFiles, NerSettings, Sentence
-from tasks.task import Network, Predicted
+from tasks.task import FileTask, Network, Predicted
 
 if TYPE_CHECKING:
     from tokenization.tokenizer import Tokenizer
 
 
-class NerTask:
+class NerTask(FileTask):
     """The task (`tasks.task.Task`) of labelling words.
 
     Args:
@@ -36,22 +36,9 @@ class NerTask:
         self.data = NerFiles(settings)
 
     @property
-    def max_seq_length(self) -> int:
-        """As given."""
-        return self.settings.max_seq_length
-
-    @property
     def labels(self) -> Labels:
         """The tags."""
         return Labels(self.data.labels)
-
-    def files(self, split: str) -> list[str]:
-        """The file of a split."""
-        return [self.data.path(split)]
-
-    def read(self, split: str) -> list[Sentence]:
-        """Sentences; those of the test split may have no tags."""
-        return self.data.read(split)
 
     def fingerprint(self) -> dict[str, Any]:
         """Labels, length and context."""

@@ -7,7 +7,7 @@ from inputs.features import Features
 from tasks.squad import answers, features, scores
 from tasks.squad.answers import Answers
 from tasks.squad.files import AUTO, Question, SquadFiles, SquadSettings, has_answers
-from tasks.task import Network, Predicted
+from tasks.task import FileTask, Network, Predicted
 
 if TYPE_CHECKING:
     from tokenization.tokenizer import Tokenizer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _TUNED = "best_f1_thresh"  # the metric that --null_score_diff_threshold=auto takes
 
 
-class SquadTask:
+class SquadTask(FileTask):
     """The task (`tasks.task.Task`) of files in SQuAD's layout.
 
     Args:
@@ -37,19 +37,6 @@ class SquadTask:
                   "the windows of a long context do not overlap: no window holds an answer that crosses a border. "
                   "Lower --doc_stride.", flush=True)
 
-    @property
-    def max_seq_length(self) -> int:
-        """As given."""
-        return self.settings.max_seq_length
-
-    def files(self, split: str) -> list[str]:
-        """The file of a split."""
-        return [self.data.path(split)]
-
-    def read(self, split: str) -> list[Question]:
-        """Questions; in training those whose answer is found where the file says."""
-        return self.data.read(split)
-
     def fingerprint(self) -> dict[str, Any]:
         """The sizes of windows, and whether questions may have no answer."""
         names = ("max_seq_length", "doc_stride", "max_query_length", "version_2_with_negative")
@@ -58,10 +45,6 @@ class SquadTask:
     def features(self, examples: Sequence[Question], tokenizer: "Tokenizer", training: bool) -> Features:
         """A row for each window (`tasks.squad.features`)."""
         return features.make_features(examples, tokenizer, self.settings, training)
-
-    def terms_per_row(self, features: Features) -> float:
-        """A row is one term."""
-        return 1.0
 
     def network(self) -> Network:
         """Two scores for each token."""
