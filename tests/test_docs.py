@@ -68,7 +68,7 @@ def all_flags():
     names = set(_OTHER_PROGRAMS)
     for kinds in make_flags.SCRIPTS.values():
         names |= set(CommandLine(kinds).values)
-    for path in [*make_flags.REPOSITORY.glob("benchmarks/*.py"), *make_flags.REPOSITORY.glob("demo/*.py")]:
+    for path in [*make_flags.REPOSITORY.glob("benchmarks/**/*.py"), *make_flags.REPOSITORY.glob("demo/*.py")]:
         names |= {name for found in _DEFINITION.findall(path.read_text(encoding="utf-8")) for name in found}
     return names
 
