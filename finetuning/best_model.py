@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from foundation import files, run_files, state
+from foundation.errors import BertError
 from modeling.checkpoints import google
 from training.run_directory import RunDirectory
 
@@ -18,7 +19,9 @@ Evaluation = dict[str, float]  # metrics, and the `step` they are of
 def read_evaluations(folder: str, last_step: float = math.inf) -> list[Evaluation]:
     """Evaluations that a run has made, in their order; those after `last_step` will be made again."""
     path = os.path.join(folder, run_files.EVALUATIONS)
-    found = state.read(path, [{"step": int}]) if files.exists(path) else []
+    found = state.read(path, [{str: float}]) if files.exists(path) else []
+    if not all(isinstance(each.get("step"), int) for each in found):
+        raise BertError(f"{path}: an evaluation has no step. Remove the file to evaluate again.")
     return [each for each in found if each["step"] <= last_step]
 
 

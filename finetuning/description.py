@@ -45,7 +45,7 @@ def settings(output_dir: str, kind: type[Settings]) -> dict[str, Any]:
         kind: the family's TaskSettings.
 
     Raises:
-        BertError: a value has another type than the setting.
+        BertError: a value that the setting cannot have.
     """
     assert issubclass(kind, TaskSettings)
     path, known = path_in(output_dir), read(output_dir)
@@ -54,8 +54,13 @@ def settings(output_dir: str, kind: type[Settings]) -> dict[str, Any]:
         if name in known and not _fits(known[name], hints[name]):
             raise BertError(f"{path}: {name} is {str(known[name])[:40]!r}, which is not a value of --{name}. "
                             "Correct the file, or copy it again from where the model is from.")
-    return {name: tuple(known[name]) if isinstance(known[name], list) else known[name]
-            for name in kind.described if name in known}
+    found = {name: tuple(known[name]) if isinstance(known[name], list) else known[name]
+             for name in kind.described if name in known}
+    try:
+        kind(**found)
+    except BertError as error:
+        raise BertError(f"{path}: {error} Correct the file, or copy it again from where the model is from.") from None
+    return found
 
 
 def write(folder: str, task: Task, metrics: Mapping[str, float]) -> None:

@@ -156,11 +156,12 @@ def _cluster() -> dict[str, list[str]]:
     cluster = config.get("cluster") if isinstance(config, dict) else None
     task = config.get("task") if isinstance(config, dict) else None
     if not isinstance(cluster, dict) or not isinstance(task, dict) or not all(
-            isinstance(addresses, list) and all(isinstance(each, str) for each in addresses)
+            isinstance(addresses, list) and all(isinstance(each, str) and each.isascii() for each in addresses)
             for addresses in cluster.values()):
         raise BertError(f"TF_CONFIG: does not describe a cluster. It has the form {example}.")
     kind, index = task.get("type"), task.get("index")
-    if kind not in cluster or type(index) is not int or not 0 <= index < len(cluster[kind]):
+    machines = cluster.get(kind, ()) if isinstance(kind, str) else ()
+    if type(index) is not int or not 0 <= index < len(machines):
         raise BertError(f"TF_CONFIG: its task, {kind!r} number {index!r}, is not in its cluster. It has the form "
                         f"{example}.")
     return cluster

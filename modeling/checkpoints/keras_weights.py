@@ -246,7 +246,8 @@ def _plainly(path: str) -> Iterator[None]:
     """Turns h5py's exceptions for a damaged file into one plain line."""
     try:
         yield
-    except (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError) as error:
+    # h5py raises SystemError where HDF5 fails in the middle of a callback.
+    except (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError, SystemError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise BertError(f"{path}: the file is damaged ({reason}).") from None
 

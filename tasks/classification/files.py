@@ -284,4 +284,7 @@ def _checked_labels(labels: Sequence[str], place: str = "--labels") -> tuple[str
     labels = tuple(label.strip() for label in labels)
     if len(labels) < 2 or len(set(labels)) < len(labels) or "" in labels:
         raise BertError(f"{place}: needs at least two labels, all different, not {', '.join(map(repr, labels))}.")
+    for label in labels:
+        if any("\ud800" <= character <= "\udfff" for character in label):
+            raise BertError(f"{place}: the label {label!r} holds half a character (a lone surrogate). Correct it.")
     return labels
