@@ -300,6 +300,9 @@ def remove_leftovers(path: str) -> None:
     for leftover in glob(f"{local_glob.escape(path)}{TEMPORARY}*"):
         with contextlib.suppress(OSError), open(leftover, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # A writer may keep a folder of parts next to its file, under the file's name.
+            for folder in glob(f"{local_glob.escape(leftover)}-*"):
+                shutil.rmtree(folder)
             os.remove(leftover)
 
 

@@ -150,14 +150,16 @@ def _problem(description: Description, value: Any) -> str | None:
         return f"not one of {', '.join(description.choices)}."
     if not isinstance(value, int | float):
         return None
-    if isinstance(value, int) and abs(value) > _LARGEST:
-        return "too large."
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return "must be a finite number."
     if description.at_least is not None and value < description.at_least:
         return f"must be at least {description.at_least:g}."
     if description.at_most is not None and value > description.at_most:
         return f"must be at most {description.at_most:g}."
+    if isinstance(value, int) and description.at_least is None and abs(value) > _LARGEST:
+        return "too large."
+    if isinstance(value, int) and description.at_most is None and value > _LARGEST:
+        return "too large."
     return None
 
 

@@ -1,6 +1,7 @@
 """Results of a search: the metrics of each run, mean and spread over the seeds, the best run."""
 
 import dataclasses
+import glob
 import math
 import os
 import statistics
@@ -132,6 +133,9 @@ def _link(path: str, target: str) -> None:
     """Makes or replaces a link."""
     if os.path.lexists(path) and not os.path.islink(path):
         raise BertError(f"{path}: blocks the link to the best run. Move it.")
-    temporary = f"{path}.tmp-{os.getpid()}"
+    # The search's folder is held by one process: links that a killed one was making are leftovers.
+    for leftover in glob.glob(f"{glob.escape(path)}{files.TEMPORARY}*"):
+        os.unlink(leftover)
+    temporary = f"{path}{files.TEMPORARY}{os.getpid()}"
     os.symlink(target, temporary)
     os.replace(temporary, path)

@@ -71,7 +71,7 @@ class TrainLoop:
         """
         iterator = iter(self.placement.strategy.distribute_datasets_from_function(dataset))
         now = first_step
-        with self._listening():
+        with self._listening(), self._lost_machine_reported():
             # A checkpoint may be older than its evaluation: a kill between the two leaves the evaluation to be made.
             if self._evaluated_to_the_end(now, last_step):
                 return now
@@ -114,9 +114,6 @@ class TrainLoop:
         try:
             rows = self.step.call(iterator, tf.constant(now, tf.int64), tf.constant(count, tf.int64)).numpy()
         except input_pipeline.ERRORS as error:
-            if self.placement.num_workers > 1 and isinstance(error, _LOST_MACHINE):
-                raise BertError(f"Step {now + 1:,}: another machine does not answer any more. Start all of them with "
-                                f"the same command to resume from the newest checkpoint.") from None
             raise self.describe_error(error) from None
         self._require_finite(rows, now)
         # Machines must make calls of equal length, so they agree on how long the last one took.
@@ -185,6 +182,16 @@ class TrainLoop:
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
+
+    @contextlib.contextmanager
+    def _lost_machine_reported(self) -> Iterator[None]:
+        try:
+            yield
+        except _LOST_MACHINE:
+            if self.placement.num_workers == 1:
+                raise
+            raise BertError("Another machine does not answer any more. Start all of them with the same command to "
+                            "resume from the newest checkpoint.") from None
 
     def _agreed_to_stop(self):
         """Whether any machine was asked to stop; all of them must leave the loop together."""

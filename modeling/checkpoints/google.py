@@ -93,10 +93,13 @@ def write(prefix: str, values: Mapping[str, Any]) -> None:
         with files.writing(prefix):
             tf.raw_ops.SaveV2(
                 prefix=temporary, tensor_names=list(values), shape_and_slices=[""] * len(values), tensors=tensors)
+            for part in (_DATA, _INDEX):
+                files.sync(temporary + part)
             if files.exists(prefix + _INDEX):
                 files.remove(prefix + _INDEX)
             for part in (_DATA, _INDEX):
                 files.rename(temporary + part, prefix + part)
+            files.sync(os.path.dirname(prefix) or ".")
     finally:
         for part in (_DATA, _INDEX):
             with contextlib.suppress(*files.errors()):

@@ -115,6 +115,7 @@ def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_stay
                "with files.atomic(sys.argv[1]) as temporary:\n    os.kill(os.getpid(), signal.SIGKILL)")
     subprocess.run([sys.executable, "-c", program, path], env={**os.environ, "PYTHONPATH": os.getcwd()})
     [leftover] = tmp_path.iterdir()
+    (tmp_path / f"{leftover.name}-arrays").mkdir()
     with files.atomic(path) as temporary:
         assert not leftover.exists()
         files.remove_leftovers(path)

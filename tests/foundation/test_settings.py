@@ -111,7 +111,7 @@ def test_flags_can_be_read_from_a_file(tmp_path):
     (b"--path=\xff\n", "--flagfile: not UTF-8 (0xff). Re-encode the file."),
     (b"--flagfile=a\x00b\n", "--flagfile: embedded null byte."),
     (b"--" + b"a" * 20000, "A flag has a name of hundreds of characters. See --help."),
-    (b"--path=x\n--size=1" + b"0" * 400, f"--size=1{'0' * 400}: too large."),
+    (b"--path=x\n--size=1" + b"0" * 400, f"--size=1{'0' * 400}: must be at most 64."),
 ])
 def test_damaged_file_of_flags_is_one_line(tmp_path, content, message):
     (tmp_path / "flags").write_bytes(content)
