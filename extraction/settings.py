@@ -1,4 +1,4 @@
-"""What an extraction is told: the lines, the model, and which of its vectors are written how."""
+"""Settings of an extraction: the lines, the model, which of its vectors are written, and how."""
 
 import dataclasses
 

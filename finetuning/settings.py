@@ -1,4 +1,4 @@
-"""What every fine-tuning script is told; the settings of its data are in `tasks.<family>.files`."""
+"""Settings that all fine-tuning scripts share; those of their data are in `tasks.<family>.files`."""
 
 import dataclasses
 

@@ -72,7 +72,7 @@ class TrainLoop:
         iterator = iter(self.placement.strategy.distribute_datasets_from_function(dataset))
         now = first_step
         with self._listening(), self._lost_machine_reported():
-            # A checkpoint may be older than its evaluation: a kill between the two leaves the evaluation to be made.
+            # A kill between a checkpoint and its evaluation leaves the evaluation to be made.
             if self._evaluated_to_the_end(now, last_step):
                 return now
             self.reporter.start_clock(now)

@@ -1,4 +1,4 @@
-"""What a training run is told: scripts make these from flags, Python code and tests make them directly."""
+"""Settings of training runs: scripts make them from flags, Python code and tests directly."""
 
 import dataclasses
 

@@ -96,7 +96,7 @@ def _read_records(folder: str) -> None:
     try:
         batches = list(input_pipeline.evaluation_batches(source, 4)(tf.distribute.InputContext()).as_numpy_iterator())
     except input_pipeline.ERRORS:
-        assert problem, "the pipeline refuses records that are said to be right"
+        assert problem, "the pipeline refuses records that the check accepts"
         raise problem from None
     if problem:
         raise problem
