@@ -156,9 +156,7 @@ def _problem(description: Description, value: Any) -> str | None:
         return f"must be at least {description.at_least:g}."
     if description.at_most is not None and value > description.at_most:
         return f"must be at most {description.at_most:g}."
-    if isinstance(value, int) and description.at_least is None and abs(value) > _LARGEST:
-        return "too large."
-    if isinstance(value, int) and description.at_most is None and value > _LARGEST:
+    if isinstance(value, int) and not -_LARGEST - 1 <= value <= _LARGEST:
         return "too large."
     return None
 

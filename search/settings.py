@@ -1,4 +1,4 @@
-"""What a search is told: the values of each flag that it varies, and what to do with the runs."""
+"""Settings of a search: the values of each flag that it varies, and what to do with the runs."""
 
 import dataclasses
 

@@ -63,7 +63,7 @@ def test_configuration_and_vocabulary_of_the_flags_win(tmp_path):
     assert initial.vocab_file == str(tmp_path / "mine.txt")
 
 
-def test_vocabulary_is_found_beside_the_configuration_where_there_is_no_checkpoint(tmp_path):
+def test_vocabulary_is_found_next_to_the_configuration_without_a_checkpoint(tmp_path):
     released(tmp_path)
     initial = find(bert_config_file=str(tmp_path / "bert_config.json"))
     assert initial.checkpoint is None and initial.vocab_file == f"{tmp_path}/vocab.txt"
