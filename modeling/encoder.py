@@ -11,6 +11,7 @@ from keras import ops
 from modeling.config import BertConfig
 from modeling.dropout import Dropout
 from modeling.layers import Dense, LayerNorm, activation, add_bias, initializer, matmul_transposed
+from modeling.packed_rows import first_tokens, part_positions
 from modeling.unpadding import TokenLayout, layout_of
 
 
@@ -21,6 +22,7 @@ class Embeddings(keras.layers.Layer):
         input_ids, segment_ids: int [batch, seq].
         layout: which positions are tokens.
         seed: dropout's, or None.
+        positions: int [batch, seq], the position of each token; None means 0, 1, 2 and so on.
 
     Returns:
         float [tokens, hidden].
@@ -45,13 +47,18 @@ class Embeddings(keras.layers.Layer):
             shape=(rows, self.config.hidden_size), initializer=initializer(self.config), name=name, autocast=False
         )
 
-    def call(self, input_ids: tf.Tensor, segment_ids: tf.Tensor, layout: TokenLayout,
-             seed: tf.Tensor | None = None) -> tf.Tensor:
+    def call(self, input_ids: tf.Tensor, segment_ids: tf.Tensor, layout: TokenLayout, seed: tf.Tensor | None = None,
+             positions: tf.Tensor | None = None) -> tf.Tensor:
         words = ops.take(self.word_embeddings, layout.flatten(input_ids), axis=0)
         segments = ops.take(self.token_type_embeddings, layout.flatten(segment_ids), axis=0)
-        positions = self.position_embeddings[: layout.seq]
-        positions = layout.flatten(ops.broadcast_to(positions, (layout.batch, layout.seq, self.config.hidden_size)))
-        return self.dropout(self.norm(words + segments + positions), seed)
+        places = self._of_positions(layout, positions)
+        return self.dropout(self.norm(words + segments + places), seed)
+
+    def _of_positions(self, layout: TokenLayout, positions: tf.Tensor | None) -> tf.Tensor:
+        if positions is not None:
+            return ops.take(self.position_embeddings, layout.flatten(positions), axis=0)
+        table = self.position_embeddings[: layout.seq]
+        return layout.flatten(ops.broadcast_to(table, (layout.batch, layout.seq, self.config.hidden_size)))
 
 
 class SelfAttention(keras.layers.Layer):
@@ -210,7 +217,7 @@ class Encoder(keras.layers.Layer):
 
 
 class Pooler(keras.layers.Layer):
-    """tanh of a dense layer on the first token's vector: float [batch, hidden] to the same."""
+    """tanh of a dense layer on the first token's vector: float [sequences, hidden] to the same."""
 
     def __init__(self, config: BertConfig, name: str = "pooler", dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
@@ -234,14 +241,17 @@ class BertEncoder(keras.layers.Layer):
 
     Call:
         input_ids: int [batch, seq].
-        input_mask: int [batch, seq], 1 for a real token and 0 for padding; None means all ones.
+        input_mask: int [batch, seq], 1 for a real token and 0 for padding; None means all ones. In packed rows the
+            number of each token's part, from 1.
         segment_ids: int [batch, seq]; None means all zeros.
         dropout_seed: int32 [2], one per step and replica; None means no dropout.
+        part_starts: int [batch, parts] for packed rows (`modeling.packed_rows`), where each part begins. A token
+            then attends to its own part only, and positions restart at each part.
 
     Returns:
-        dict, in the compute dtype: sequence_output [batch, seq, hidden]; pooled_output [batch, hidden];
-        embedding_output [batch, seq, hidden]; layer_outputs, a list of [batch, seq, hidden] that ends in
-        sequence_output.
+        dict, in the compute dtype: sequence_output [batch, seq, hidden]; pooled_output [batch, hidden], or
+        [batch * parts, hidden]; embedding_output [batch, seq, hidden]; layer_outputs, a list of [batch, seq, hidden]
+        that ends in sequence_output.
     """
 
     def __init__(self, config: BertConfig, unpad: bool = False, name: str = "bert",
@@ -259,34 +269,40 @@ class BertEncoder(keras.layers.Layer):
         self.pooler.build()
 
     def call(self, input_ids: tf.Tensor, input_mask: tf.Tensor | None = None, segment_ids: tf.Tensor | None = None,
-             dropout_seed: tf.Tensor | None = None) -> dict:
+             dropout_seed: tf.Tensor | None = None, part_starts: tf.Tensor | None = None) -> dict:
         input_mask = ops.ones_like(input_ids) if input_mask is None else input_mask
         segment_ids = ops.zeros_like(input_ids) if segment_ids is None else segment_ids
         layout = layout_of(input_mask, self.unpad)
-        bias = attention_bias(input_mask, self.config.causal, self.compute_dtype)
-        embedded = self.embeddings(input_ids, segment_ids, layout=layout, seed=dropout_seed)
+        packed = part_starts is not None
+        bias = attention_bias(input_mask, self.config.causal, self.compute_dtype, packed)
+        positions = part_positions(input_mask, part_starts) if packed else None
+        embedded = self.embeddings(input_ids, segment_ids, layout=layout, seed=dropout_seed, positions=positions)
         layers = [layout.restore(x) for x in self.encoder(embedded, bias, layout=layout, seed=dropout_seed)]
         embedded = layout.restore(embedded)
         sequence = layers[-1] if layers else embedded
         return {
             "sequence_output": sequence,
-            "pooled_output": self.pooler(sequence[:, 0]),
+            "pooled_output": self.pooler(first_tokens(sequence, part_starts)),
             "embedding_output": embedded,
             "layer_outputs": layers,
         }
 
 
-def attention_bias(input_mask: tf.Tensor, causal: bool, dtype: str) -> tf.Tensor:
+def attention_bias(input_mask: tf.Tensor, causal: bool, dtype: str, packed: bool = False) -> tf.Tensor:
     """The term added to attention scores: 0 where a token may be attended to and -10000 where not.
 
     Args:
-        input_mask: int [batch, seq], 1 for a real token.
+        input_mask: int [batch, seq], 1 for a real token; in packed rows the number of its part.
         causal: whether later tokens are masked too.
+        packed: whether tokens see their own part only.
 
     Returns:
-        [batch, 1, 1, seq], or [batch, 1, seq, seq] where causal.
+        [batch, 1, 1, seq], or [batch, 1, seq, seq] where causal or packed.
     """
-    visible = ops.cast(input_mask, "float32")[:, None, None, :]
+    if packed:
+        visible = ops.cast(input_mask[:, None, :, None] == input_mask[:, None, None, :], "float32")
+    else:
+        visible = ops.cast(input_mask, "float32")[:, None, None, :]
     if causal:
         order = ops.arange(ops.shape(input_mask)[1])
         visible = visible * ops.cast(order[:, None] >= order[None, :], "float32")

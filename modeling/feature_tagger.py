@@ -8,8 +8,8 @@ from foundation.errors import BertError
 from modeling.config import BertConfig
 from modeling.dropout import Dropout
 from modeling.encoder import BertEncoder
-from modeling.heads import gather_positions
 from modeling.layers import Dense
+from modeling.packed_rows import gather_positions
 
 # Rows of the paper's table 7: which layers are used, and how several become one vector.
 LAYERS = {

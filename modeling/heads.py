@@ -9,6 +9,7 @@ from keras import ops
 from modeling.config import BertConfig
 from modeling.dropout import Dropout
 from modeling.layers import Dense, LayerNorm, activation, add_bias, initializer, matmul_transposed
+from modeling.packed_rows import gather_positions
 
 
 class Transform(keras.layers.Layer):
@@ -61,10 +62,10 @@ class NextSentenceHead(keras.layers.Layer):
     """Whether the second segment continues the first (class 0) or is from elsewhere (class 1).
 
     Call:
-        pooled: float [batch, hidden].
+        pooled: float [sequences, hidden].
 
     Returns:
-        float32 [batch, 2].
+        float32 [sequences, 2].
     """
 
     def __init__(self, config: BertConfig, name: str = "seq_relationship", dtype: str | None = None) -> None:
@@ -141,10 +142,3 @@ class LinearHead(keras.layers.Layer):
         rows = ops.reshape(self.dropout(ops.cast(x, "float32"), seed), (-1, x.shape[-1]))
         logits = matmul_transposed(rows, self.output_weights) + self.output_bias
         return ops.reshape(logits, (*ops.shape(x)[:-1], self.output_bias.shape[0]))
-
-
-def gather_positions(sequence: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
-    """Vectors at given positions of each row: [batch, seq, hidden], int [batch, n] to [batch * n, hidden]."""
-    batch, seq, hidden = ops.shape(sequence)
-    flat = ops.reshape(positions + ops.arange(batch, dtype=positions.dtype)[:, None] * seq, (-1,))
-    return ops.take(ops.reshape(sequence, (-1, hidden)), flat, axis=0)

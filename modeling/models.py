@@ -24,11 +24,13 @@ class PretrainingModel(keras.Model):
 
     Call:
         features: dict with `input_ids`, `input_mask`, `segment_ids`, int [batch, seq], and `masked_lm_positions`,
-            int [batch, predictions], as the records hold them; other keys are ignored.
+            int [batch, predictions], as the records hold them; with `part_starts` packed rows, whose masked positions
+            are those in the row (`modeling.packed_rows`). Other keys are ignored.
         dropout_seed: int32 [2], one per step and replica; None means no dropout.
 
     Returns:
-        dict: masked_lm_logits float32 [batch, predictions, vocab]; next_sentence_logits float32 [batch, 2].
+        dict: masked_lm_logits float32 [batch, predictions, vocab]; next_sentence_logits float32 [batch, 2], or
+        [batch * parts, 2].
     """
 
     def __init__(self, config: BertConfig, next_sentence: bool = True, unpad: bool = False,
@@ -41,8 +43,8 @@ class PretrainingModel(keras.Model):
         self.built = True
 
     def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
-        encoded = self.bert(
-            features["input_ids"], features["input_mask"], features["segment_ids"], dropout_seed=dropout_seed)
+        encoded = self.bert(features["input_ids"], features["input_mask"], features["segment_ids"],
+                            dropout_seed=dropout_seed, part_starts=features.get("part_starts"))
         return self.cls(encoded, features["masked_lm_positions"], self.bert.embeddings.word_embeddings)
 
 
@@ -58,7 +60,8 @@ class FineTuningModel(keras.Model):
         dtype: Keras dtype policy of the encoder; the head computes in float32.
 
     Call:
-        features: dict with `input_ids`, `input_mask`, `segment_ids`, int [batch, seq]; other keys are ignored.
+        features: dict with `input_ids`, `input_mask`, `segment_ids`, int [batch, seq], and `part_starts`, int [batch,
+            parts], where rows are packed (`modeling.packed_rows`); other keys are ignored.
         dropout_seed: int32 [2], one per step and replica; None means no dropout.
     """
 
@@ -73,15 +76,15 @@ class FineTuningModel(keras.Model):
 
     def encode(self, features: Features, dropout_seed: tf.Tensor | None) -> dict:
         """The encoder's outputs."""
-        return self.bert(
-            features["input_ids"], features["input_mask"], features["segment_ids"], dropout_seed=dropout_seed)
+        return self.bert(features["input_ids"], features["input_mask"], features["segment_ids"],
+                         dropout_seed=dropout_seed, part_starts=features.get("part_starts"))
 
 
 class ClassificationModel(FineTuningModel):
     """Scores of classes for a sentence or a pair; one class is a regression (paper, figure 4 a and b).
 
     Returns:
-        dict: logits float32 [batch, num_labels].
+        dict: logits float32 [batch, num_labels], or [batch * parts, num_labels].
     """
 
     def __init__(self, config: BertConfig, num_labels: int, unpad: bool = False, dtype: str | None = None) -> None:
@@ -95,20 +98,21 @@ class MultipleChoiceModel(FineTuningModel):
     """One score for each of several continuations (paper, section 4.4).
 
     Call:
-        features: `input_ids`, `input_mask` and `segment_ids`, int [batch, choices, seq].
+        features: `input_ids`, `input_mask` and `segment_ids`, int [batch, choices, seq]; or packed, int [batch, seq]
+            and `part_starts` int [batch, questions, choices].
 
     Returns:
-        dict: logits float32 [batch, choices].
+        dict: logits float32 [batch, choices], or [batch * questions, choices].
     """
 
     def __init__(self, config: BertConfig, unpad: bool = False, dtype: str | None = None) -> None:
         super().__init__(config, "choice", 1, config.hidden_dropout_prob, unpad, dtype)
 
     def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
-        batch, choices, seq = ops.shape(features["input_ids"])
-        flat = {name: ops.reshape(features[name], (-1, seq)) for name in ("input_ids", "input_mask", "segment_ids")}
-        scores = self.head(self.encode(flat, dropout_seed)["pooled_output"], seed=dropout_seed)
-        return {"logits": ops.reshape(scores, (batch, choices))}
+        packed = "part_starts" in features
+        choices = ops.shape(features["part_starts"])[2] if packed else ops.shape(features["input_ids"])[1]
+        scores = self.head(self.encode(_without_choices(features), dropout_seed)["pooled_output"], seed=dropout_seed)
+        return {"logits": ops.reshape(scores, (-1, choices))}
 
 
 class QuestionAnsweringModel(FineTuningModel):
@@ -138,6 +142,15 @@ class TokenClassificationModel(FineTuningModel):
 
     def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
         return {"logits": self.head(self.encode(features, dropout_seed)["sequence_output"], seed=dropout_seed)}
+
+
+def _without_choices(features: Features) -> Features:
+    """Each choice as a row, or as a part of a packed row."""
+    if "part_starts" in features:
+        starts = features["part_starts"]
+        return {**features, "part_starts": ops.reshape(starts, (ops.shape(starts)[0], -1))}
+    seq = ops.shape(features["input_ids"])[-1]
+    return {name: ops.reshape(features[name], (-1, seq)) for name in ("input_ids", "input_mask", "segment_ids")}
 
 
 def named_variables(model: keras.Layer) -> dict[str, keras.Variable]:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from modeling.losses import cross_entropy_and_hits
+from modeling.packed_rows import real_sequences
 
 # The release's guard against a batch without predictions.
 WEIGHT_EPSILON = 1e-5
@@ -21,27 +22,28 @@ def pretraining_sums(outputs: Mapping[str, tf.Tensor], features: Mapping[str, tf
     Args:
         outputs: of PretrainingModel.
         features: dict with `masked_lm_ids`, `masked_lm_weights`, `next_sentence_labels` and `input_mask`, as the
-            records hold them. A row whose mask is all zero only completes a batch and does not count.
+            records hold them, or packed (`PretrainingModel`). A row whose mask is all zero only completes a batch and
+            does not count.
 
     Returns:
         dict of float32 scalars: masked_lm_loss, masked_lm_correct and masked_lm_weight, each over the predictions by
-        their weights; with a next sentence head, next_sentence_loss and next_sentence_correct; examples, the rows
-        that count.
+        their weights; with a next sentence head, next_sentence_loss and next_sentence_correct; examples, the
+        sequences that count.
     """
     losses, correct = cross_entropy_and_hits(outputs["masked_lm_logits"], features["masked_lm_ids"])
     term_weights = ops.cast(features["masked_lm_weights"], "float32")
-    rows = ops.cast(features["input_mask"][:, 0], "float32")
+    sequences = real_sequences(features["input_mask"], features.get("part_starts"))
     sums = {
         "masked_lm_loss": ops.sum(term_weights * losses),
         "masked_lm_correct": ops.sum(term_weights * correct),
         "masked_lm_weight": ops.sum(term_weights),
-        "examples": ops.sum(rows),
+        "examples": ops.sum(sequences),
     }
     if "next_sentence_logits" in outputs:
         labels = ops.reshape(features["next_sentence_labels"], (-1,))
         losses, correct = cross_entropy_and_hits(outputs["next_sentence_logits"], labels)
-        sums["next_sentence_loss"] = ops.sum(rows * losses)
-        sums["next_sentence_correct"] = ops.sum(rows * correct)
+        sums["next_sentence_loss"] = ops.sum(sequences * losses)
+        sums["next_sentence_correct"] = ops.sum(sequences * correct)
     return sums
 
 
@@ -53,7 +55,7 @@ def total_loss(sums: dict[str, tf.Tensor], masked_lm_weight: tf.Tensor | None = 
         sums: from `pretraining_sums`, of one batch or added up over several.
         masked_lm_weight: Σw of the whole batch, where `sums` is one replica's part or one of several micro-batches;
             the parts' losses then add up to the whole batch's.
-        examples: rows of the whole batch, likewise.
+        examples: sequences of the whole batch, likewise.
 
     Returns:
         float32 scalar.

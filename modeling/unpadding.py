@@ -31,7 +31,7 @@ class UnpaddedTokens:
     """Only real tokens are in the list. Its length depends on the data, so this does not work under XLA.
 
     Args:
-        mask: int [batch, seq], 1 for a real token.
+        mask: int [batch, seq], above 0 for a real token.
     """
 
     def __init__(self, mask: tf.Tensor) -> None:
@@ -59,7 +59,7 @@ def layout_of(mask: tf.Tensor, unpad: bool) -> TokenLayout:
     """The list of a batch's tokens.
 
     Args:
-        mask: `input_mask`, int [batch, seq], 1 for a real token.
+        mask: `input_mask`, int [batch, seq], above 0 for a real token.
         unpad: whether to leave padding out.
     """
     return UnpaddedTokens(mask) if unpad else PaddedTokens(*ops.shape(mask))

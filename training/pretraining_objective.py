@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from modeling import objective
 from modeling.models import PretrainingModel, named_variables
+from modeling.packed_rows import real_sequences
 from training.step import Batch
 
 
@@ -26,9 +27,9 @@ class PretrainingObjective:
             self.sum_names += ("next_sentence_loss", "next_sentence_correct")
 
     def denominators(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """Masked words and rows that count."""
+        """Masked words and sequences that count."""
         return {"masked_lm_weight": tf.reduce_sum(batch["masked_lm_weights"]),
-                "examples": tf.reduce_sum(tf.cast(batch["input_mask"][:, 0], tf.float32))}
+                "examples": tf.reduce_sum(real_sequences(batch["input_mask"], batch.get("part_starts")))}
 
     def loss(self, batch: Batch, denominators: Mapping[str, tf.Tensor], dropout_seed: tf.Tensor | None
              ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
