@@ -58,7 +58,26 @@ def training_batches(source: RecordSource, global_batch_size: int, seed: int, *,
         function from tf.distribute.InputContext to a tf.data.Dataset of this worker's per-replica batches, for
         `strategy.distribute_datasets_from_function`.
     """
-    epoch, skipped = 0, first_batch * global_batch_size
+    stream = record_stream(source, seed, first_record=first_batch * global_batch_size, shuffle_buffer=shuffle_buffer)
+
+    def dataset(context):
+        return _own_rows(stream().batch(global_batch_size, drop_remainder=True), global_batch_size, source, context)
+
+    return dataset
+
+
+def record_stream(source: RecordSource, seed: int, *, first_record: int = 0, shuffle_buffer: int = 1000
+                  ) -> Callable[[], tf.data.Dataset]:
+    """Makes the endless stream of serialised records, epoch after epoch, in the order that `training_batches` tells of.
+
+    Args:
+        source, seed, shuffle_buffer: as there.
+        first_record: records already read, which are skipped.
+
+    Returns:
+        function to a tf.data.Dataset of strings.
+    """
+    epoch, skipped = 0, first_record
     if skipped:
         epoch, skipped = divmod(skipped, records.count(source.files))
 
@@ -70,12 +89,7 @@ def training_batches(source: RecordSource, global_batch_size: int, seed: int, *,
         )
         return stream.shuffle(max(1, shuffle_buffer), seed=seeds[0], reshuffle_each_iteration=False)
 
-    def dataset(context):
-        stream = tf.data.Dataset.range(epoch, tf.int64.max).flat_map(epoch_records)
-        batches = stream.skip(skipped).batch(global_batch_size, drop_remainder=True)
-        return _own_rows(batches, global_batch_size, source, context)
-
-    return dataset
+    return lambda: tf.data.Dataset.range(epoch, tf.int64.max).flat_map(epoch_records).skip(skipped)
 
 
 def evaluation_batches(source: RecordSource, global_batch_size: int, max_batches: int | None = None) -> Dataset:
