@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
@@ -60,7 +59,8 @@ def _quietly(exec_module):
 def _notices_dropped() -> Iterator[None]:
     sys.stderr.flush()
     kept = os.dup(2)
-    with tempfile.TemporaryFile() as caught:
+    # In memory: the folder for temporary files may be full, or not writable.
+    with os.fdopen(os.memfd_create("stderr"), "w+b") as caught:
         os.dup2(caught.fileno(), 2)
         try:
             yield

@@ -12,16 +12,17 @@ model, so a change in Keras does not go unnoticed.
 
 import contextlib
 import io
+import math
 import os
 import re
 import tempfile
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from foundation import files
 from foundation.errors import BertError
-from modeling.checkpoints import release_folder
+from modeling.checkpoints import hdf5_structure, release_folder
 from modeling.checkpoints.format import CheckpointReader, Contents
+from modeling.checkpoints.hdf5_structure import Dataset
 from modeling.checkpoints.training_state import training_state_in
 from modeling.head_table import HEADS
 
@@ -56,13 +57,11 @@ class Reader:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._file = _open(path)
-        with _plainly(path):
-            _check_contents(path, self._file)
-            named = list(_named_datasets(self._file))
-            self._datasets = {name: dataset for dataset, name in named if name}
-            self.shapes = {name: list(self._file[dataset].shape) for name, dataset in self._datasets.items()}
-        self.unknown = tuple(dataset for dataset, name in named if not name)
+        self._file, datasets = _open(path)
+        named = [(dataset, dataset.name or _name_at(dataset.path)) for dataset in datasets]
+        self._datasets = {name: dataset for dataset, name in named if name}
+        self.shapes = {name: list(dataset.shape) for name, dataset in self._datasets.items()}
+        self.unknown = tuple(dataset.path for dataset, name in named if not name)
         if not self.shapes:
             raise BertError(f"{path}: holds no BERT that convert_checkpoint.py, or save_weights of a model of this "
                             "project, wrote. HDF5 files of other programs are not read.")
@@ -74,10 +73,17 @@ class Reader:
 
     def get(self, name: str) -> "np.ndarray":
         """The value of a variable. Raises BertError when the name is unknown or the file is damaged."""
+        import numpy as np
+
         if name not in self._datasets:
             raise BertError(f"{self.path}: holds no variable {name}.")
-        with _plainly(self.path):
-            return self._file[self._datasets[name]][()]
+        dataset = self._datasets[name]
+        count = math.prod(dataset.shape)
+        self._file.seek(dataset.offset)
+        values = np.fromfile(self._file, dataset.dtype, count)
+        if len(values) < count:
+            raise BertError(f"{self.path}: the file is damaged (it ends within {dataset.path}).")
+        return values.reshape(dataset.shape)
 
 
 def read(path: str) -> Reader:
@@ -205,53 +211,6 @@ class _ForgivingFile(io.FileIO):
             return size or 0
 
 
-def _named_datasets(file: Any) -> Iterator[tuple[str, str | None]]:
-    """Each dataset of an open file and its variable's name: the attribute, or else the encoder's name by its place."""
-    import h5py
-
-    datasets: list[str] = []
-    file.visititems(lambda path, item: datasets.append(path) if isinstance(item, h5py.Dataset) else None)
-    for path in datasets:
-        name = file[path].attrs.get("name")
-        yield path, name if name and isinstance(name, str) else _name_at(path)
-
-
-def _check_contents(path: str, file: Any) -> None:
-    """Refuses what Keras does not write: values elsewhere than in the file, and other things than plain numbers."""
-    import h5py
-
-    def of_link(name: str, link: Any) -> str | None:
-        if isinstance(link, h5py.HardLink):
-            return None
-        return f"{name} is a {type(link).__name__}; links to other places are not followed."
-
-    def of_dataset(name: str, item: Any) -> str | None:
-        if not isinstance(item, h5py.Dataset):
-            return None
-        if item.external or item.is_virtual:
-            return f"the values of {name} are in another file, which is not read."
-        if item.dtype.kind not in "fiu" or item.shape is None:
-            return f"{name} holds {item.dtype}, not numbers."
-        if item.chunks or item.id.get_storage_size() != item.nbytes:
-            return f"{name} is not stored as Keras stores it, whole and not compressed."
-        return None
-
-    problem = file.visititems_links(of_link) or file.visititems(of_dataset)
-    if problem:
-        raise BertError(f"{path}: {problem}")
-
-
-@contextlib.contextmanager
-def _plainly(path: str) -> Iterator[None]:
-    """Turns h5py's exceptions for a damaged file into one plain line."""
-    try:
-        yield
-    # h5py raises SystemError where HDF5 fails in the middle of a callback.
-    except (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError, SystemError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise BertError(f"{path}: the file is damaged ({reason}).") from None
-
-
 def _name_at(dataset: str) -> str | None:
     """The release's name of a dataset that any model may have; None for task heads and unknown datasets."""
     name = _NAMES_WITHOUT_TASK_HEADS.get(re.sub(r"encoder_layer_\d+/", "encoder_layer/", dataset))
@@ -277,18 +236,16 @@ def _names_without_task_heads() -> dict[str, str]:
 _NAMES_WITHOUT_TASK_HEADS = _names_without_task_heads()
 
 
-def _open(path: str) -> Any:
-    """An open HDF5 file. A remote one is copied for as long as it is open."""
-    import h5py
-
+def _open(path: str) -> tuple[IO[bytes], list[Dataset]]:
+    """An open HDF5 file and its datasets. A remote one is copied for as long as it is open."""
     if not files.exists(path):
         raise BertError(f"{path}: no such file.")
-    try:
-        if not files.is_remote(path):
-            return h5py.File(path, "r")
-        with tempfile.TemporaryDirectory() as folder:
-            files.copy(path, copy := os.path.join(folder, FILE_NAME))
-            return h5py.File(copy, "r")
-    except OSError as error:
-        reason = str(error).splitlines()[0]
-        raise BertError(f"{path}: damaged, or not an HDF5 file ({reason}).") from None
+    with tempfile.TemporaryDirectory() if files.is_remote(path) else contextlib.nullcontext() as folder:
+        local = os.path.join(folder, FILE_NAME) if folder else path
+        if folder:
+            files.copy(path, local)
+        datasets = hdf5_structure.read(local)
+        try:
+            return open(local, "rb"), datasets
+        except OSError as error:
+            raise files.unreadable(path, error) from None

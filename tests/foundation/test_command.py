@@ -49,6 +49,11 @@ def test_settings_reach_main_and_tensorflow_is_imported_quietly_when_it_is_neede
     assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "3", "")
 
 
+def test_tensorflow_is_imported_without_a_folder_for_temporary_files():
+    done = run("import tempfile; tempfile.tempdir = '/full'; import tensorflow; print('done')")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
 def test_interrupt_is_one_line():
     done = run("raise KeyboardInterrupt")
     assert done.returncode == 130

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foundation.errors import BertError
-from modeling.checkpoints import google, keras_weights, load
+from modeling.checkpoints import google, hdf5_structure, keras_weights, load
 from modeling.config import BertConfig
 from modeling.models import (
     ClassificationModel,
@@ -152,6 +152,18 @@ def test_truncated_file_is_reported_in_one_line(tmp_path):
     with pytest.raises(BertError, match=r"x\.weights\.h5: damaged, or not an HDF5 file \(.*truncated file") as error:
         keras_weights.read(str(path))
     assert "\n" not in str(error.value)
+
+
+def test_file_that_the_hdf5_library_never_finishes_reading_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "x.weights.h5"
+    keras_weights.write(str(path), ArrayReader({"output_bias": np.ones(3)}))
+    data = bytearray(path.read_bytes())
+    names = data.index(b"GCOL") + 16  # behind the header of the heap that holds the attribute
+    data[names:names + 16] = bytes(16)
+    path.write_bytes(data)
+    monkeypatch.setattr(hdf5_structure, "_SECONDS", 2)
+    with pytest.raises(BertError, match=r"x\.weights\.h5: the file is damaged \(the HDF5 library does not finish"):
+        keras_weights.read(str(path))
 
 
 def test_file_of_another_program_is_refused(tmp_path):
