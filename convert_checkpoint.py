@@ -7,6 +7,7 @@ a .weights.h5 file, or a run's folder of this project. docs/checkpoints.md lists
 hold.
 """
 
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
 from foundation import command
 from modeling.checkpoints import convert
 from modeling.checkpoints.convert import ConversionSettings

@@ -14,6 +14,7 @@ A line is one sequence, or a pair written `first ||| second`. The ending of --ou
     other    the release's JSON, an object for each line
 """
 
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
 from extraction import driver
 from extraction.settings import ExtractionSettings
 from foundation import command

@@ -11,6 +11,7 @@ The tasks of GLUE and XNLI by name, and your own tables:
     python run_classifier.py --do_predict=true --test_file=new.csv --output_dir=/models/reviews
 """
 
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
 from finetuning import command
 from tasks.classification.files import ClassificationSettings
 from tasks.classification.task import ClassificationTask

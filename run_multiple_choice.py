@@ -11,6 +11,7 @@ SWAG and CODAH by name, and your own tables with any number of choices:
     python run_multiple_choice.py --do_predict=true --test_file=new.csv --output_dir=/models/exam
 """
 
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
 from finetuning import command
 from tasks.multiple_choice.files import MultipleChoiceSettings
 from tasks.multiple_choice.task import MultipleChoiceTask

@@ -13,6 +13,9 @@ encoder frozen:
         --output_dir=/models/ner_features
 """
 
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
+
+# isort: split
 import dataclasses
 
 from finetuning import command

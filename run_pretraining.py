@@ -7,6 +7,7 @@ The records come from data_prep/create_pretraining_data.py. Rerun the same comma
 killed. docs/pretraining.md has recipes and what to expect.
 """
 
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
 from foundation import command
 from training import pretraining
 from training.settings import PretrainingSettings

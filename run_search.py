@@ -16,6 +16,9 @@ Rerun the same command to resume a search that was stopped or killed. With more 
 are made.
 """
 
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
+
+# isort: split
 import os
 import sys
 

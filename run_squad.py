@@ -7,6 +7,7 @@
 SQuAD 2.0 needs --version_2_with_negative=true. docs/fine_tuning.md has recipes and what to expect.
 """
 
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
 from finetuning import command
 from tasks.squad.files import SquadSettings
 from tasks.squad.task import SquadTask

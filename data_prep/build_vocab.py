@@ -6,15 +6,19 @@ Words are those of the project's tokenizer (`tokenization.text_rules`), counted 
 the corpus. The same files and settings give the same vocabulary, whatever the number of workers.
 """
 
-import collections
-import dataclasses
-import functools
 import os
 import sys
-from collections.abc import Sequence
 
 if not __package__:
     sys.path[:1] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
+
+# isort: split
+import collections
+import dataclasses
+import functools
+from collections.abc import Sequence
 
 from data_prep import output_paths, wordpiece_learner
 from data_prep.settings import VocabularySettings

@@ -12,6 +12,7 @@ import sys
 if not __package__:
     sys.path[:1] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
 
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
 from data_prep import pretraining_job
 from data_prep.settings import RecordSettings
 from data_prep.workers import Workers

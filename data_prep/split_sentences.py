@@ -4,17 +4,21 @@
     python data_prep/split_sentences.py --input_file='books/*.txt' --input_format=file --output_file=sentences.txt
 """
 
-import dataclasses
-import functools
-import itertools
 import os
-import re
-import statistics
 import sys
-from collections.abc import Iterable, Iterator, Sequence
 
 if not __package__:
     sys.path[:1] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+
+import foundation.start  # noqa: F401  (first: from here on, Ctrl-C is one line)
+
+# isort: split
+import dataclasses
+import functools
+import itertools
+import re
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
 
 from data_prep import output_paths
 from data_prep.sentence_rules import SentenceSplitter

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NoReturn
 
-from foundation import flags
+from foundation import flags, start
 from foundation.errors import BertError, Stopped
 from foundation.flags import AnySettings
 from foundation.settings import Settings
@@ -34,7 +34,7 @@ def run(main: Callable[[flags.CommandLine], None], kinds: Iterable[type[Settings
     if flags.asks_for_help(argv):
         print(flags.help_text(kinds, description))
         return
-    with _terminable():
+    with _interruptible():
         try:
             line = flags.CommandLine(kinds)
             line.parse(argv)
@@ -61,30 +61,23 @@ def _print_anything() -> None:
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Lets SIGTERM interrupt Python code as Ctrl-C does, so that it can clean up."""
+def _interruptible() -> Iterator[None]:
+    """Has Ctrl-C and SIGTERM raise KeyboardInterrupt, so that Python code can clean up."""
 
     def interrupt(number: int, _: object) -> NoReturn:
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is start.end:
+        numbers.append(signal.SIGINT)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _fail(message: str, code: int) -> NoReturn:
     print(message, file=sys.stderr, flush=True)
     sys.exit(code)
-
-
-def _report_uncaught(kind: type[BaseException], error: BaseException, trace: object) -> None:
-    if issubclass(kind, KeyboardInterrupt):
-        print("Interrupted.", file=sys.stderr)
-    else:
-        sys.__excepthook__(kind, error, trace)  # type: ignore[arg-type]
-
-
-# From here on, while a script imports what it needs: Ctrl-C is one line.
-sys.excepthook = _report_uncaught

@@ -5,9 +5,7 @@ module is imported. Anything that is not a known notice is passed on, and errors
 """
 
 import contextlib
-import importlib.abc
 import importlib.machinery
-import logging
 import os
 import re
 import sys
@@ -24,19 +22,21 @@ def install() -> None:
     """Makes the first `import tensorflow` of this process quiet, without importing it."""
     # Among several machines, one that dies makes its C++ side report every call that fails; the exception says it too.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3" if os.environ.get("TF_CONFIG") else "2")
-    # With several machines, its Python side reports each step of connecting them.
-    logging.getLogger("tensorflow").setLevel(logging.WARNING)
     if "tensorflow" not in sys.modules and not any(isinstance(each, _Finder) for each in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Finds `tensorflow` as the finders behind it do, and has it executed quietly."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
                   ) -> importlib.machinery.ModuleSpec | None:
         if fullname != "tensorflow":
             return None
+        import logging  # here: every script imports this module first
+
+        # With several machines, TensorFlow's Python side reports each step of connecting them.
+        logging.getLogger("tensorflow").setLevel(logging.WARNING)
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
