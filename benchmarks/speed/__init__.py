@@ -1,0 +1,1 @@
+"""Speed next to the peers; `python -m benchmarks.speed --help`."""
