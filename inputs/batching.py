@@ -101,20 +101,38 @@ def batches(features: Features, plan: Plan, first_batch: int = 0,
     fixed = None if lengths_vary else int(plan.lengths[0])
 
     def dataset(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        replicas = context.num_replicas_in_sync
-        if rows.shape[1] % replicas:
-            raise BertError(f"A batch of {rows.shape[1]} rows cannot be divided among {replicas} replicas.")
-        # Every worker reads the whole plan and assembles only the rows of its replicas.
-        local = replicas // context.num_input_pipelines
-        shares = rows.reshape(len(rows), replicas, -1)
-        own = shares[:, context.input_pipeline_id * local :][:, :local].reshape(len(rows) * local, -1)
+        own = own_rows(rows, context)
+        local = context.num_replicas_in_sync // context.num_input_pipelines
         slices = tf.data.Dataset.from_tensor_slices((own, np.repeat(lengths, local)))
-        options = tf.data.Options()
-        options.deterministic = True
-        options.autotune.enabled = False
-        return slices.map(lambda rows, length: assemble(rows, length, fixed)).prefetch(4).with_options(options)
+        return with_options(slices.map(lambda rows, length: assemble(rows, length, fixed)))
 
     return dataset
+
+
+def own_rows(rows: np.ndarray, context: tf.distribute.InputContext) -> np.ndarray:
+    """One worker's part of a plan: every worker has the whole plan and assembles only the rows of its replicas.
+
+    Args:
+        rows: [batches, batch size, ...].
+        context: of the worker.
+
+    Returns:
+        [batches * the worker's replicas, rows of a replica, ...]. Raises BertError where a batch does not divide.
+    """
+    replicas, (batches, size, *rest) = context.num_replicas_in_sync, rows.shape
+    if size % replicas:
+        raise BertError(f"A batch of {size} rows cannot be divided among {replicas} replicas.")
+    local = replicas // context.num_input_pipelines
+    shares = rows.reshape(batches, replicas, size // replicas, *rest)
+    return shares[:, context.input_pipeline_id * local :][:, :local].reshape(batches * local, size // replicas, *rest)
+
+
+def with_options(batches: tf.data.Dataset) -> tf.data.Dataset:
+    """Batches in order, a few of them made ahead."""
+    options = tf.data.Options()
+    options.deterministic = True
+    options.autotune.enabled = False
+    return batches.prefetch(4).with_options(options)
 
 
 class _Assembly:

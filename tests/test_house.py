@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "data_prep": {"foundation", "tokenization"},
     "inputs": {"foundation", "tokenization"},
     "tasks": {"foundation", "tokenization", "modeling", "inputs"},
-    "training": {"foundation", "tokenization", "modeling", "data_prep.records"},
+    "training": {"foundation", "tokenization", "modeling", "data_prep.records", "inputs.packing"},
     "finetuning": {"foundation", "tokenization", "modeling", "inputs", "tasks", "training"},
     "extraction": {"foundation", "tokenization", "modeling", "inputs", "training"},
     "search": {"foundation"},

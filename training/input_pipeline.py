@@ -85,7 +85,7 @@ def record_stream(source: RecordSource, seed: int, *, first_record: int = 0, shu
         seeds = tf.random.experimental.stateless_fold_in(tf.constant([seed, 0], tf.int64), number)
         paths = tf.random.experimental.stateless_shuffle(tf.constant(source.files), seeds)
         stream = tf.data.Dataset.from_tensor_slices(paths).interleave(
-            _read, cycle_length=min(4, len(source.files)), block_length=16
+            read, cycle_length=min(4, len(source.files)), block_length=16
         )
         return stream.shuffle(max(1, shuffle_buffer), seed=seeds[0], reshuffle_each_iteration=False)
 
@@ -110,14 +110,15 @@ def evaluation_batches(source: RecordSource, global_batch_size: int, max_batches
         return tf.ensure_shape(batch, [global_batch_size])
 
     def dataset(context):
-        batches = _read(list(source.files)).batch(global_batch_size)
+        batches = read(list(source.files)).batch(global_batch_size)
         batches = batches.take(max_batches if max_batches else -1).map(complete)
         return _own_rows(batches, global_batch_size, source, context)
 
     return dataset
 
 
-def _read(names):
+def read(names: tf.Tensor | list[str]) -> tf.data.Dataset:
+    """The serialised records of files, in their order."""
     return tf.data.TFRecordDataset(names, buffer_size=_READ_BYTES)
 
 
@@ -134,11 +135,16 @@ def _own_rows(batches, global_batch_size, source, context):
         return tf.reshape(batch[first : first + rows], [replicas, rows // replicas])
 
     batches = batches.map(cut).unbatch() if context.num_replicas_in_sync > 1 else batches
+    return with_options(batches.map(source.schema.parse))
+
+
+def with_options(batches: tf.data.Dataset) -> tf.data.Dataset:
+    """Batches in order, a few of them made ahead."""
     options = tf.data.Options()
     options.deterministic = True
     # One stream of batches keeps a device busy; more threads only take cores from it on small machines.
     options.autotune.enabled = False
-    return batches.map(source.schema.parse).prefetch(2).with_options(options)
+    return batches.prefetch(2).with_options(options)
 
 
 def describe_read_error(error: BaseException, source: RecordSource) -> BaseException:

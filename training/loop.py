@@ -17,6 +17,7 @@ import tensorflow as tf
 from foundation.errors import BertError, Stopped
 from training import input_pipeline
 from training.devices import Placement
+from training.record_counter import RecordCounter
 from training.reporting import Reporter
 from training.run_directory import RunDirectory
 from training.settings import LoopSettings
@@ -36,15 +37,17 @@ class TrainLoop:
         describe_error: function from an error of the input to the one to raise.
         evaluate: called with the step when an evaluation is due, or None; training ends where it returns True. It is
             called again for a step whose evaluation a kill may have cut short.
+        counter: of the records of packed batches, or None; its count is saved with the state.
     """
 
     def __init__(self, placement: Placement, step: TrainStep, state: Mapping[str, Any], directory: RunDirectory,
                  reporter: Reporter, settings: LoopSettings,
                  describe_error: Callable[[BaseException], BaseException] = lambda error: error,
-                 evaluate: Callable[[int], bool] | None = None) -> None:
+                 evaluate: Callable[[int], bool] | None = None, counter: RecordCounter | None = None) -> None:
         self.placement = placement
         self.step = step
         self.state = state
+        self.counter = counter
         self.directory = directory
         self.reporter = reporter
         self.settings = settings
@@ -79,10 +82,10 @@ class TrainLoop:
             while now < last_step:
                 now = self._one_call(iterator, now, last_step)
                 if self._due(now, self.settings.save_checkpoints_steps) or now == last_step:
-                    self.directory.save(now, self.state)
+                    self._save(now)
                     self.reporter.start_clock(now)
                 if self._evaluated_to_the_end(now, last_step):
-                    self.directory.save(now, self.state)
+                    self._save(now)
                     break
                 if self._agreed_to_stop() and now < last_step:
                     self._save_and_stop(now)
@@ -102,8 +105,11 @@ class TrainLoop:
             self._evaluating = False
             self.reporter.start_clock(now)
 
+    def _save(self, now: int) -> str:
+        return self.directory.save(now, {**self.state, **(self.counter.state() if self.counter else {})})
+
     def _save_and_stop(self, now: int) -> NoReturn:
-        prefix = self.directory.save(now, self.state)
+        prefix = self._save(now)
         self.reporter.flush()
         reason = f"by {self._stop_signal}" if self._stop_signal else "with another machine"
         raise Stopped(f"Stopped at step {now:,} {reason}; saved {prefix}. Rerun the same command to resume.")
@@ -121,6 +127,8 @@ class TrainLoop:
         self._adapt(count, seconds, first=self._steps_per_call == 1)
         now += count
         sums = dict(zip(self.step.names, rows.sum(axis=0, dtype=np.float64)))
+        if self.counter:
+            self.counter.add(sums)
         norm = sums.pop("gradient_norm") / count
         metrics = self.step.objective.summarize(sums)
         metrics["learning_rate"] = float(self.step.learning_rate(tf.constant(now - 1, tf.int64)))
@@ -151,11 +159,13 @@ class TrainLoop:
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if not bad.size:
             return
-        step = first_step + int(bad[0])
-        batch = self.reporter.examples_per_step
+        step, batch = first_step + int(bad[0]), self.reporter.examples_per_step
+        first, end = step * batch, (step + 1) * batch
+        if self.counter:
+            first, end = self.counter.records_of(rows[:, self.step.names.index("examples")], int(bad[0]))
         raise BertError(
-            f"Step {step + 1}: loss or gradient is not finite. Its batch holds records {step * batch:,} to "
-            f"{(step + 1) * batch - 1:,} of the stream that seed and files determine. Nothing after the last "
+            f"Step {step + 1}: loss or gradient is not finite. Its batch holds records {first:,} to "
+            f"{end - 1:,} of the stream that seed and files determine. Nothing after the last "
             f"checkpoint was saved; try a lower --learning_rate, more --num_warmup_steps, or --precision=float32."
         )
 

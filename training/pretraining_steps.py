@@ -12,10 +12,13 @@ from foundation.errors import BertError
 from modeling.config import BertConfig
 from modeling.models import PretrainingModel
 from tokenization.vocabulary import Vocabulary
-from training import curve, input_pipeline, setup
-from training.input_pipeline import RecordSource
+from training import curve, input_pipeline, packing, setup
+from training.devices import Placement
+from training.input_pipeline import Dataset, RecordSource
+from training.packing import Packing
 from training.pretraining_inputs import Inputs
 from training.pretraining_objective import PretrainingObjective
+from training.record_counter import RecordCounter
 from training.reporting import Reporter
 from training.schedule import WarmupLinearDecay
 from training.settings import PretrainingSettings
@@ -33,6 +36,7 @@ class Run:
         config: of the model.
         vocab_file: of the records, for the final model; None where unknown.
         train_source, eval_source: RecordSource.
+        packing: Packing of the training records; None where a row is a record.
         setup: Setup.
         training: Training.
         evaluation: EvaluationStep, traced at the first evaluation.
@@ -45,6 +49,7 @@ class Run:
     vocab_file: str | None
     train_source: RecordSource
     eval_source: RecordSource
+    packing: Packing | None
     setup: Setup[PretrainingObjective]
     training: Training
     evaluation: EvaluationStep
@@ -77,10 +82,14 @@ def prepare(settings: PretrainingSettings, inputs: Inputs) -> Run:
         settings.optimization.learning_rate, settings.num_train_steps, settings.num_warmup_steps)
     training = Training(setup.build_optimizer(made, settings.optimization), schedule, settings.optimization,
                         settings.loop)
-    reporter = Reporter(directory, training.last_step, settings.train_batch_size, settings.max_seq_length)
-    return Run(settings, inputs, config, _vocab_file(inputs),
-               RecordSource(tuple(inputs.train_files), schema), RecordSource(tuple(inputs.eval_files), schema),
-               made, training, EvaluationStep(placement, made.objective), reporter)
+    train_source = RecordSource(tuple(inputs.train_files), schema)
+    packed = _packing(settings, train_source, placement) if settings.do_train else None
+    records_per_step = packed.records if packed else settings.train_batch_size
+    positions = packed.rows * settings.max_seq_length / packed.records if packed else settings.max_seq_length
+    reporter = Reporter(directory, training.last_step, records_per_step, positions)
+    return Run(settings, inputs, config, _vocab_file(inputs), train_source,
+               RecordSource(tuple(inputs.eval_files), schema), packed, made, training,
+               EvaluationStep(placement, made.objective), reporter)
 
 
 def start(run: Run) -> int:
@@ -98,15 +107,15 @@ def start(run: Run) -> int:
     run.reporter.print(f"BERT with {run.config.num_hidden_layers} layers, hidden size {run.config.hidden_size}, "
                        f"{parameters:,} parameters; {run.setup.placement.describe()}.")
     run.reporter.print(line)
+    if run.packing:
+        run.reporter.print(run.packing.describe(run.settings.max_seq_length))
     return step
 
 
 def train(run: Run, first_step: int) -> tuple[int, str]:
     """Makes the updates and writes the final model; returns the last step and the model's folder."""
-    settings = run.settings
-    batches = input_pipeline.training_batches(
-        run.train_source, settings.train_batch_size, settings.optimization.random_seed, first_batch=first_step,
-        shuffle_buffer=settings.shuffle_buffer)
+    counter = _counter(run, first_step)
+    batches = _training_batches(run, first_step, counter)
 
     def describe_error(error: BaseException) -> BaseException:
         return input_pipeline.describe_read_error(error, run.train_source)
@@ -117,14 +126,13 @@ def train(run: Run, first_step: int) -> tuple[int, str]:
         return False
 
     step = setup.train(run.setup, run.training, run.reporter, batches, first_step, describe_error,
-                       evaluate_in_passing)
+                       evaluate_in_passing, counter)
     return step, run.setup.directory.write_final(run.setup.objective.variables, run.config, run.vocab_file)
 
 
 def evaluate(run: Run, step: int) -> dict[str, float]:
     """Metrics of the evaluation records, reported and written to eval_results.txt."""
-    batches = input_pipeline.evaluation_batches(
-        run.eval_source, run.settings.eval_batch_size, run.settings.max_eval_steps)
+    batches = _evaluation_batches(run)
     dataset = run.setup.placement.strategy.distribute_datasets_from_function(batches)
     try:
         metrics = run.evaluation.run(dataset)
@@ -151,6 +159,40 @@ def _config(settings: PretrainingSettings, inputs: Inputs) -> BertConfig:
     if settings.initial_model.do_lower_case is not None:
         config = config.replace(do_lower_case=inputs.initial.do_lower_case)
     return config.replace(causal=config.causal or settings.causal)
+
+
+def _packing(settings: PretrainingSettings, source: RecordSource, placement: Placement) -> Packing | None:
+    if not packing.is_on(settings.pack, placement):
+        return None
+    return packing.measure(source, settings.train_batch_size, settings.optimization.random_seed,
+                           settings.shuffle_buffer,
+                           placement.num_replicas * settings.optimization.gradient_accumulation_steps)
+
+
+def _counter(run: Run, first_step: int) -> RecordCounter | None:
+    """Counts the records of a packed run, from where its checkpoint ends."""
+    if not run.packing:
+        return None
+    prefix = dict(run.setup.directory.checkpoints()).get(first_step)
+    # Without one, its first start: --keep_optimizer goes on with the step of other records.
+    return RecordCounter.of_checkpoint(prefix) if prefix else RecordCounter()
+
+
+def _training_batches(run: Run, first_step: int, counter: RecordCounter | None) -> Dataset:
+    settings, seed = run.settings, run.settings.optimization.random_seed
+    if run.packing and counter:
+        return packing.training_batches(run.train_source, run.packing.rows, seed, first_record=counter.records,
+                                        shuffle_buffer=settings.shuffle_buffer)
+    return input_pipeline.training_batches(run.train_source, settings.train_batch_size, seed, first_batch=first_step,
+                                           shuffle_buffer=settings.shuffle_buffer)
+
+
+def _evaluation_batches(run: Run) -> Dataset:
+    settings = run.settings
+    if packing.is_on(settings.pack, run.setup.placement):
+        return packing.evaluation_batches(run.eval_source, settings.eval_batch_size,
+                                          settings.eval_batch_size * settings.max_eval_steps)
+    return input_pipeline.evaluation_batches(run.eval_source, settings.eval_batch_size, settings.max_eval_steps)
 
 
 def _check_manifest(settings: PretrainingSettings, inputs: Inputs, config: BertConfig) -> None:
@@ -204,4 +246,5 @@ def _decisive_settings(run: Run) -> dict[str, Any]:
             "keep_optimizer", "max_seq_length", "max_predictions_per_seq", "train_batch_size", "next_sentence",
             "shuffle_buffer")},
         "records": run.inputs.sizes(),
+        **({"packed_rows": run.packing.rows} if run.packing else {}),
     }

@@ -19,11 +19,11 @@ class Reporter:
     Args:
         directory: RunDirectory.
         total_steps: the last step of this run.
-        examples_per_step: global batch size.
+        examples_per_step: global batch size, or its mean.
         tokens_per_example: positions of a row, padding included.
     """
 
-    def __init__(self, directory: RunDirectory, total_steps: int, examples_per_step: int, tokens_per_example: float
+    def __init__(self, directory: RunDirectory, total_steps: int, examples_per_step: float, tokens_per_example: float
                  ) -> None:
         self.directory = directory
         self.total_steps = total_steps

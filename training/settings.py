@@ -114,6 +114,10 @@ class LoopSettings(Settings):
     seconds_per_report: float = 10.0
 
 
+# Of --pack, in both drivers.
+PACK = ("auto", "true", "false")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingSettings(Settings):
     """One `run_pretraining.py` command."""
@@ -137,7 +141,8 @@ class PretrainingSettings(Settings):
         help="Also take optimizer state and step from --init_checkpoint: the next phase of one schedule.")
     do_train: bool = setting(False, group=TRAINING, released=True, help="Train.")
     train_batch_size: int = setting(
-        32, at_least=1, group=TRAINING, released=True, help="Records of one update, over all devices.")
+        32, at_least=1, group=TRAINING, released=True,
+        help="Records of one update, over all devices; with --pack on average.")
     num_train_steps: int = setting(
         100000, at_least=1, group=TRAINING, released=True,
         help="Updates in all; the learning rate falls to zero at the last.")
@@ -151,4 +156,8 @@ class PretrainingSettings(Settings):
     max_eval_steps: int = setting(
         100, at_least=1, group=EVALUATION, released=True, help="Maximum batches of an evaluation.")
     hardware: HardwareSettings = nested(HardwareSettings)
+    pack: str = setting(
+        "auto", choices=PACK, group=HARDWARE,
+        help="Put several records into one row, so that hardly any padding is computed. auto: with XLA, which wants "
+             "rows of one length; without it padding is left out anyway.")
     loop: LoopSettings = nested(LoopSettings)

@@ -13,6 +13,7 @@ from training.devices import Placement
 from training.initial_model import InitialModel
 from training.loop import TrainLoop
 from training.optimizers.optimizer import Optimizer, make_optimizer
+from training.record_counter import RecordCounter
 from training.reporting import Reporter
 from training.run_directory import RunDirectory
 from training.schedule import WarmupLinearDecay
@@ -188,7 +189,7 @@ class Training:
 
 def train(setup: Setup, training: Training, reporter: Reporter, dataset: input_pipeline.Dataset, first_step: int,
           describe_error: Callable[[BaseException], BaseException] = lambda error: error,
-          evaluate: Callable[[int], bool] | None = None) -> int:
+          evaluate: Callable[[int], bool] | None = None, counter: RecordCounter | None = None) -> int:
     """Makes the updates from `first_step` on.
 
     Args:
@@ -196,7 +197,7 @@ def train(setup: Setup, training: Training, reporter: Reporter, dataset: input_p
         reporter: Reporter.
         dataset: of the batches, beginning with number `first_step`.
         first_step: updates made before.
-        describe_error, evaluate: see TrainLoop; `evaluate` is called where --eval_every is given.
+        describe_error, evaluate, counter: see TrainLoop; `evaluate` is called where --eval_every is given.
 
     Returns:
         the step at which it ended.
@@ -204,5 +205,5 @@ def train(setup: Setup, training: Training, reporter: Reporter, dataset: input_p
     step = TrainStep(setup.placement, setup.objective, training.optimizer, training.schedule, training.optimization,
                      training.optimization.random_seed)
     loop = TrainLoop(setup.placement, step, training.state(setup), setup.directory, reporter, training.loop,
-                     describe_error, evaluate if training.loop.eval_every_steps else None)
+                     describe_error, evaluate if training.loop.eval_every_steps else None, counter)
     return loop.run(dataset, first_step, training.last_step)
