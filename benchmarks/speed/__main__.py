@@ -16,15 +16,19 @@ kernel's share of the CPU-seconds, "faults" page faults of a step.
 import dataclasses
 import os
 import tempfile
+from collections.abc import Mapping
 
+from benchmarks import startup
 from benchmarks.speed import batches, cells, chip, table, turns
 from benchmarks.speed.cells import Peers
 from foundation import command
-from foundation.settings import DATA, EVALUATION, HARDWARE, OTHER, Settings, nested, setting
+from foundation.errors import BertError
+from foundation.settings import DATA, EVALUATION, HARDWARE, OTHER, Settings, setting
 from training import initial_model
-from training.settings import InitialModelSettings
+from training.settings import PRECISIONS, InitialModelSettings
 
-PARTS = ("products", "pretraining", "finetuning", "prediction")
+DATA_SETS = ("cola", "sst-2", "sts-b", "squad")
+PARTS = ("products", "pretraining", "finetuning", "prediction", "startup")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,8 +45,9 @@ class SpeedSettings(Settings):
     glue_dir: str | None = setting(None, group=DATA, help="Folder with CoLA, SST-2 and STS-B.")
     squad_dir: str | None = setting(None, group=DATA, help="Folder with train-v1.1.json and dev-v1.1.json.")
     data_sets: tuple[str, ...] = setting(
-        ("cola", "sst-2", "sts-b", "squad"), group=DATA, help="Data sets to use, separated by commas.")
-    initial_model: InitialModelSettings = nested(InitialModelSettings)
+        DATA_SETS, group=DATA, help="Data sets to use, separated by commas.")
+    init_checkpoint: str | None = setting(
+        None, group=DATA, help="Hugging Face folder of the model to fine-tune and to predict with.")
     batch_size: int = setting(32, at_least=1, group=EVALUATION, help="Rows of a fine-tuning batch.")
     prediction_batch_size: int = setting(32, at_least=1, group=EVALUATION, help="Rows of a prediction batch.")
     batches: int = setting(8, at_least=1, group=EVALUATION, help="Batches that stand for a data set in fine-tuning.")
@@ -54,7 +59,7 @@ class SpeedSettings(Settings):
     peers_python: str | None = setting(
         None, group=OTHER, help="Python interpreter that has torch, transformers, keras-hub and onnxruntime.")
     peers: tuple[str, ...] = setting(
-        (cells.TORCH, cells.KERAS_HUB, cells.ONNX), group=OTHER, help="Peers to measure, separated by commas.")
+        cells.PEERS, group=OTHER, help="Peers to measure, separated by commas.")
     peer_threads: tuple[str, ...] = setting(
         ("cores",), group=OTHER, help="Numbers of threads to try PyTorch and onnxruntime with, separated by commas.")
 
@@ -64,14 +69,12 @@ class Bench:
 
     Args:
         settings: SpeedSettings.
+        environment: variables of every engine.
+        peers: Peers.
     """
 
-    def __init__(self, settings: SpeedSettings) -> None:
-        self.settings = settings
-        self.environment = chip.environment(settings.isa, settings.onednn)
-        cores = len(os.sched_getaffinity(0))
-        threads = [cores if each == "cores" else int(each) for each in settings.peer_threads]
-        self.peers = Peers(settings.peers_python, settings.peers, threads)
+    def __init__(self, settings: SpeedSettings, environment: Mapping[str, str], peers: Peers) -> None:
+        self.settings, self.environment, self.peers = settings, environment, peers
         self.bounds: dict[str, float] = {}  # by precision
         self.ratios: dict[str, float] = {}
 
@@ -89,20 +92,29 @@ class Bench:
 
     def rows(self, part: str, precision: str) -> None:
         """A line for each data set, in fine-tuning or in prediction."""
+        settings = self.settings
+        if not (settings.glue_dir or settings.squad_dir):
+            return
         from benchmarks.speed import data_sets  # with TensorFlow
 
-        settings = self.settings
         size = settings.batch_size if part == "finetuning" else settings.prediction_batch_size
         made, count = {"finetuning": (cells.finetuning, settings.batches),
                        "prediction": (cells.prediction, 2 * settings.batches)}[part]
         table.head(f"{part} in {precision}, batches of {size}", "rows; faults of a batch")
-        initial = initial_model.find(settings.initial_model)
-        shared = {"model": settings.initial_model.init_checkpoint, "batch_size": size, "count": count}
+        initial = initial_model.find(InitialModelSettings(init_checkpoint=settings.init_checkpoint))
+        shared = {"model": settings.init_checkpoint, "batch_size": size, "count": count}
         with tempfile.TemporaryDirectory() as folder:
             for data in data_sets.make(settings.glue_dir, settings.squad_dir, settings.data_sets, part,
                                        initial.tokenizer(), folder):
                 result = self._measure(made(data, precision, shared, self.peers))
                 self._report(f"{part} {data.name} {precision}", data.name, result, precision, None, size)
+
+    def startup(self, precision: str) -> None:
+        """Time to the first update of a small fine-tuning and to its end."""
+        print(f"\nstart-up in {precision}")
+        startup.main(startup.StartupSettings(
+            cola_dir=os.path.join(self.settings.glue_dir or "", "CoLA"), precision=precision,
+            init_checkpoint=self.settings.init_checkpoint or "", repeats=self.settings.rounds), self.environment)
 
     def _measure(self, engines: list[turns.Engine]) -> turns.Result:
         return turns.measure(engines, self.environment, self.settings.rounds, self.settings.seconds)
@@ -114,17 +126,32 @@ class Bench:
             self.ratios[line] = ratio
 
 
+def check(settings: SpeedSettings) -> None:
+    """Raises BertError for a name that is none."""
+    cores = [str(number) for number in range(1, len(os.sched_getaffinity(0)) + 1)]
+    for flag, known in (("parts", PARTS), ("sizes", tuple(batches.SIZES)), ("precisions", PRECISIONS),
+                        ("data_sets", DATA_SETS), ("peers", cells.PEERS), ("peer_threads", ("cores", *cores))):
+        for name in getattr(settings, flag):
+            if name not in known:
+                raise BertError(f"--{flag}={name}: not one of {', '.join(known)}.")
+    if (settings.glue_dir or settings.squad_dir) and not settings.init_checkpoint:
+        raise BertError("--init_checkpoint is missing: the model to fine-tune.")
+
+
 def main(settings: SpeedSettings) -> None:
     """Prints the parts."""
-    bench = Bench(settings)
+    check(settings)
+    threads = [len(os.sched_getaffinity(0)) if each == "cores" else int(each) for each in settings.peer_threads]
+    bench = Bench(settings, chip.environment(settings.isa, settings.onednn),
+                  Peers(settings.peers_python, settings.peers, threads))
     print(chip.describe(settings.isa, bench.environment), flush=True)
     for precision in settings.precisions:
         precision = chip.default_precision(settings.isa) if precision == "auto" else precision
         for part in settings.parts:
-            if part in ("products", "pretraining"):
-                getattr(bench, part)(precision)
-            elif settings.glue_dir or settings.squad_dir:
+            if part in ("finetuning", "prediction"):
                 bench.rows(part, precision)
+            elif part != "startup" or settings.glue_dir:
+                getattr(bench, part)(precision)
     table.summary(bench.ratios)
 
 

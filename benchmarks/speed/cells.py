@@ -11,6 +11,7 @@ from benchmarks.speed.job import Case
 from benchmarks.speed.turns import Engine
 
 OURS, TORCH, KERAS_HUB, ONNX = "ours", "PyTorch", "keras-hub", "onnxruntime"
+PEERS = (TORCH, KERAS_HUB, ONNX)
 _MODULES = {OURS: "ours", TORCH: "torch_peer", KERAS_HUB: "keras_hub_peer", ONNX: "onnx_peer"}
 Variants = Mapping[str, Mapping[str, Any]]
 
