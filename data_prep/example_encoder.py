@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from data_prep import framing
+
 # Field tags: (field number << 3) | wire type 2, a length and then that many bytes.
 _FEATURES = _ENTRY = _KEY = _PACKED_VALUES = b"\x0a"
 _VALUE = b"\x12"
@@ -28,9 +30,22 @@ def encode_examples(columns: Mapping[str, np.ndarray]) -> list[bytes]:
     Returns:
         One message per row, the same bytes for the same columns.
     """
+    stream, sizes = _messages(columns)
+    data, ends = stream.tobytes(), np.cumsum(sizes).tolist()
+    return [data[start:end] for start, end in zip([0, *ends], ends)]
+
+
+def frame_examples(columns: Mapping[str, np.ndarray]) -> bytes:
+    """The messages of `encode_examples` as the records of a TFRecord file, end to end."""
+    stream, sizes = _messages(columns)
+    return framing.frame(stream, sizes)
+
+
+def _messages(columns: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The messages end to end, uint8, and their sizes, int64 [rows]."""
     rows = len(next(iter(columns.values())))
     if not rows:
-        return []
+        return np.zeros(0, np.uint8), np.zeros(0, np.int64)
     entries = [_map_entry(name, np.asarray(columns[name])) for name in sorted(columns)]
     example = _message(_FEATURES, _concatenate(entries))
     data = np.empty((rows, example.width), np.uint8)
@@ -41,9 +56,7 @@ def encode_examples(columns: Mapping[str, np.ndarray]) -> list[bytes]:
         data[:, start:end] = part_data
         used[:, start:end] = part_used
         start = end
-    ends = np.cumsum(np.broadcast_to(example.sizes, (rows,))).tolist()
-    stream = data[used].tobytes()
-    return [stream[start:end] for start, end in zip([0, *ends], ends)]
+    return data[used], np.broadcast_to(example.sizes, (rows,))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""The framing of TFRecord files: where records begin and end, read without TensorFlow.
+"""The framing of TFRecord files, without TensorFlow: records are framed, and found by their lengths.
 
 A record is its length (uint64), the checksum of the length, the bytes, and the checksum of the bytes (each uint32,
-masked CRC-32C). The checksum of each length is verified here and no length is believed that exceeds the file, so that
-damage is found where it is and costs neither time nor memory. The bytes' own checksum is TensorFlow's to verify.
+`data_prep.checksums`). When reading, the checksum of each length is verified and no length is believed that exceeds the
+file, so that damage is found where it is and costs neither time nor memory. The bytes' own checksum is TensorFlow's to
+verify.
 """
 
 import functools
@@ -10,6 +11,9 @@ import struct
 from collections.abc import Iterator
 from typing import IO
 
+import numpy as np
+
+from data_prep.checksums import masked_crc32c
 from foundation import files
 from foundation.errors import BertError
 
@@ -17,8 +21,30 @@ _HEADER = struct.Struct("<QI")
 _FOOTER_BYTES = 4
 # An instance of the greatest length has less than 2 MB.
 _MAX_RECORD_BYTES = 1 << 26
-_POLYNOMIAL = 0x82F63B78
-_MASK_DELTA = 0xA282EAD8
+
+
+def frame(stream: np.ndarray, sizes: np.ndarray) -> bytes:
+    """Records as a TFRecord file holds them.
+
+    Args:
+        stream: uint8, the records end to end.
+        sizes: int64 [records], bytes of each.
+
+    Returns:
+        The records with lengths and checksums, end to end.
+    """
+    lengths = sizes.astype("<u8")
+    headers = np.empty((len(sizes), _HEADER.size), np.uint8)
+    headers[:, :8] = lengths.view(np.uint8).reshape(-1, 8)
+    headers[:, 8:] = _checksums_of_lengths(lengths).view(np.uint8).reshape(-1, 4)
+    before, content, after = headers.tobytes(), stream.data, masked_crc32c(stream, sizes).astype("<u4").tobytes()
+    parts: list[bytes | memoryview] = []
+    start = 0
+    for index, size in enumerate(sizes.tolist()):
+        parts += (before[index * _HEADER.size : (index + 1) * _HEADER.size], content[start : start + size],
+                  after[index * _FOOTER_BYTES : (index + 1) * _FOOTER_BYTES])
+        start += size
+    return b"".join(parts)
 
 
 def count(path: str) -> int:
@@ -66,19 +92,10 @@ def _cut_off(place: str) -> BertError:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _checksum_of_length(length: int) -> int:
-    """Masked CRC-32C of a length as it is written (the masking: tensorflow/core/lib/hash/crc32c.h)."""
-    crc = 0xFFFFFFFF
-    for byte in struct.pack("<Q", length):
-        crc = _crc_table()[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+    return int(_checksums_of_lengths(np.array([length], "<u8"))[0])
 
 
-@functools.cache
-def _crc_table() -> list[int]:
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = (value >> 1) ^ (_POLYNOMIAL * (value & 1))
-        table.append(value)
-    return table
+def _checksums_of_lengths(lengths: np.ndarray) -> np.ndarray:
+    """Masked CRC-32C of lengths as they are written: uint64 [n] to uint32 [n]."""
+    different, places = np.unique(lengths, return_inverse=True)
+    return masked_crc32c(different.view(np.uint8), np.full(len(different), 8)).astype("<u4")[places]

@@ -10,19 +10,20 @@ import dataclasses
 import functools
 import os
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from data_prep.memory_maps import MappedArray, write_array
+from data_prep import intermediate
+from data_prep.memory_maps import MappedArray
 from data_prep.settings import ERROR, CorpusSettings
 from foundation import files, state
 from foundation.errors import BertError
 from tokenization.tokenizer import Tokenizer
 from tokenization.vocabulary import Vocabulary
+from tokenization.word_table import WordTable
 
 SPAN_BYTES = 1 << 24
 _READ_BYTES = 1 << 20
@@ -32,8 +33,12 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 COUNTS = ("documents", "sentences", "tokens", "bytes", "bad_lines")
 _STORE_FILE = "store.json"
 _DTYPES = ("uint16", "uint32")
-_STORE_SCHEMA = {"dtype": str, "sentences": int, "documents": int}
+_STORE_FILES = _TOKENS_FILE, _SENTENCES_FILE, _DOCUMENTS_FILE = "tokens", "sentence_starts", "document_starts"
+_STORE_SCHEMA = {"dtype": str, "sentences": int, "documents": int,
+                 "files": dict.fromkeys(_STORE_FILES, intermediate.SCHEMA)}
 _UNIT_SUFFIXES = TOKENS, SENTENCES, DOCUMENTS = ".tokens", ".sentences", ".documents"
+# What `tokenize_unit` returns.
+UNIT_SCHEMA = {**dict.fromkeys(COUNTS, int), "files": dict.fromkeys(_UNIT_SUFFIXES, intermediate.SCHEMA)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,8 +91,8 @@ def _next_empty_line(path: str, offset: int, size: int) -> int:
     return size
 
 
-def tokenize_unit(unit: tuple[str, list[Span]], folder: str, corpus: CorpusSettings, vocab_sha256: str
-                  ) -> dict[str, int]:
+def tokenize_unit(unit: tuple[str, list[Span]], folder: str, corpus: CorpusSettings, vocab_sha256: str,
+                  native: bool = False) -> dict[str, Any]:
     """Turns the spans of a unit into three files of ids, sentence lengths and document lengths.
 
     Args:
@@ -97,19 +102,22 @@ def tokenize_unit(unit: tuple[str, list[Span]], folder: str, corpus: CorpusSetti
             are left out.
         corpus: CorpusSettings.
         vocab_sha256: of the vocabulary that the job began with.
+        native: tokenize with TensorFlow, which takes seconds to start and is faster on large corpora. The ids are the
+            same.
 
     Returns:
-        Counts: `documents`, `sentences`, `tokens`, `bytes`, `bad_lines` (left out, not UTF-8).
+        Counts: `documents`, `sentences`, `tokens`, `bytes`, `bad_lines` (left out, not UTF-8). `files`: what describes
+        the files (`data_prep.intermediate`), by suffix.
 
     Raises:
         BertError: a line is not UTF-8 and `corpus.on_bad_utf8` is "error".
     """
     name, spans = unit
     path = os.path.join(folder, name)
-    tokenizer, dtype = _tokenizer(corpus, vocab_sha256)
+    tokenizer, dtype = _tokenizer(corpus, vocab_sha256, native)
     sentence_lengths, sentence_documents = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)]
     documents = tokens = bad_lines = 0
-    with files.atomic(path + TOKENS) as temporary, open(temporary, "wb") as output:
+    with intermediate.writing(path + TOKENS) as output:
         for span in spans:
             for start, data in _blocks_of_lines(span):
                 lines, bad = _decode(data, span.file, start, corpus.on_bad_utf8)
@@ -124,7 +132,7 @@ def tokenize_unit(unit: tuple[str, list[Span]], folder: str, corpus: CorpusSetti
                 if sentences:
                     ids, splits = tokenizer.encode_lines(sentences)
                     lengths = np.diff(splits).astype(np.uint32)
-                    write_array(output, ids.astype(dtype))
+                    output.write_array(ids.astype(dtype))
                     tokens += len(ids)
                     sentence_lengths.append(lengths[lengths > 0])
                     sentence_documents.append(np.array(of_document, np.int64)[lengths > 0])
@@ -134,24 +142,34 @@ def tokenize_unit(unit: tuple[str, list[Span]], folder: str, corpus: CorpusSetti
         SENTENCES: np.concatenate(sentence_lengths),
         DOCUMENTS: document_lengths[document_lengths > 0].astype(np.uint32),
     }
+    described = {TOKENS: output.description()}
     for suffix, lengths in by_suffix.items():
-        with files.atomic(path + suffix) as temporary, open(temporary, "wb") as output:
-            write_array(output, lengths)
+        with intermediate.writing(path + suffix) as output:
+            output.write_array(lengths)
+        described[suffix] = output.description()
     return {
         "documents": len(by_suffix[DOCUMENTS]),
         "sentences": len(by_suffix[SENTENCES]),
         "tokens": tokens,
         "bytes": sum(span.end - span.start for span in spans),
         "bad_lines": bad_lines,
+        "files": described,
     }
 
 
+def is_unit_intact(name: str, folder: str, result: dict[str, Any]) -> bool:
+    """Whether the files of a unit are as `tokenize_unit` wrote them when it returned this; if not, that is reported."""
+    return all(intermediate.is_intact(os.path.join(folder, name + suffix), described)
+               for suffix, described in result["files"].items())
+
+
 @functools.lru_cache(maxsize=1)
-def _tokenizer(corpus: CorpusSettings, vocab_sha256: str) -> tuple[Tokenizer, Any]:
+def _tokenizer(corpus: CorpusSettings, vocab_sha256: str, native: bool) -> tuple[Tokenizer | WordTable, Any]:
     vocabulary = Vocabulary.from_file(corpus.vocab_file)
     if vocabulary.sha256 != vocab_sha256:
         raise BertError(f"{corpus.vocab_file}: changed while it was in use. Run the same command again.")
-    return Tokenizer(vocabulary, do_lower_case=corpus.do_lower_case), id_dtype(vocabulary.size)
+    kind = Tokenizer if native else WordTable
+    return kind(vocabulary, do_lower_case=corpus.do_lower_case), id_dtype(vocabulary.size)
 
 
 def id_dtype(vocab_size: int) -> npt.DTypeLike:
@@ -206,15 +224,16 @@ def join_units(names: Sequence[str], source: str, folder: str, vocab_size: int) 
         vocab_size: for the type of the ids.
     """
     files.make_folder(folder)
-    with files.atomic(os.path.join(folder, "tokens")) as temporary, open(temporary, "wb") as output:
+    with intermediate.writing(os.path.join(folder, _TOKENS_FILE)) as output:
         for name in names:
-            with open(os.path.join(source, name + TOKENS), "rb") as tokens:
-                shutil.copyfileobj(tokens, output, _READ_BYTES)
-    sentences = _append_starts(names, source, SENTENCES, os.path.join(folder, "sentence_starts"))
-    documents = _append_starts(names, source, DOCUMENTS, os.path.join(folder, "document_starts"))
+            output.append(os.path.join(source, name + TOKENS))
+    sentences, of_sentences = _append_starts(names, source, SENTENCES, os.path.join(folder, _SENTENCES_FILE))
+    documents, of_documents = _append_starts(names, source, DOCUMENTS, os.path.join(folder, _DOCUMENTS_FILE))
+    described = zip(_STORE_FILES, (output.description(), of_sentences, of_documents))
     files.write_json(
         os.path.join(folder, _STORE_FILE),
-        {"dtype": np.dtype(id_dtype(vocab_size)).name, "sentences": sentences, "documents": documents},
+        {"dtype": np.dtype(id_dtype(vocab_size)).name, "sentences": sentences, "documents": documents,
+         "files": dict(described)},
     )
     for name in names:
         for suffix in _UNIT_SUFFIXES:
@@ -226,18 +245,30 @@ def exists(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, _STORE_FILE))
 
 
-def _append_starts(names: Sequence[str], source: str, suffix: str, path: str) -> int:
-    """Writes lengths as starts: int64 [count + 1], the last one the end. Returns the count."""
+def is_intact(folder: str) -> bool:
+    """Whether a store is as `join_units` wrote it; if not, that is reported."""
+    try:
+        IdStore.open(folder)
+    except (BertError, OSError):
+        intermediate.report(folder, "damaged")
+        return False
+    described = state.read(os.path.join(folder, _STORE_FILE), _STORE_SCHEMA)["files"]
+    return all(intermediate.is_intact(os.path.join(folder, name), each) for name, each in described.items())
+
+
+def _append_starts(names: Sequence[str], source: str, suffix: str, path: str) -> tuple[int, dict[str, int]]:
+    """Writes lengths as starts: int64 [count + 1], the last one the end. Returns the count, and the file's description.
+    """
     end, count = 0, 0
-    with files.atomic(path) as temporary, open(temporary, "wb") as output:
+    with intermediate.writing(path) as output:
         output.write(np.int64(0).tobytes())
         for name in names:
             lengths = np.fromfile(os.path.join(source, name + suffix), np.uint32)
             ends = end + np.cumsum(lengths, dtype=np.int64)
-            write_array(output, ends)
+            output.write_array(ends)
             count += len(ends)
             end = int(ends[-1]) if len(ends) else end
-    return count
+    return count, output.description()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,9 +289,9 @@ class IdStore:
         if described["dtype"] not in _DTYPES:
             raise BertError(f"{folder}/{_STORE_FILE}: no type {described['dtype']!r} is known. {advice}")
         store = cls((
-            MappedArray.open(os.path.join(folder, "tokens"), described["dtype"]),
-            MappedArray.open(os.path.join(folder, "sentence_starts"), np.int64),
-            MappedArray.open(os.path.join(folder, "document_starts"), np.int64),
+            MappedArray.open(os.path.join(folder, _TOKENS_FILE), described["dtype"]),
+            MappedArray.open(os.path.join(folder, _SENTENCES_FILE), np.int64),
+            MappedArray.open(os.path.join(folder, _DOCUMENTS_FILE), np.int64),
         ))
         sizes = (len(store.sentence_starts) - 1, len(store.document_starts) - 1)
         if sizes != (described["sentences"], described["documents"]) or store.sentence_starts[-1] != len(store.tokens):

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from data_prep import records
+from data_prep import intermediate, records
 from data_prep.id_store import IdStore
 from data_prep.masking import mask_tokens
 from data_prep.memory_maps import MappedArray
@@ -35,6 +35,7 @@ _GATHERED_TOGETHER = 1 << 8
 
 # What `write_chunk` counts.
 COUNTS = ("instances", "tokens", "predictions", "random", "full")
+UNIT_SCHEMA = {**dict.fromkeys(COUNTS, int), "file": intermediate.SCHEMA}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +71,7 @@ class InstanceBlocks:
         return self.vocabulary.replacement_ids
 
     def arrays(self, number: int) -> dict[str, np.ndarray]:
-        """The arrays of block `number`, as `records.encode_pretraining` takes them."""
+        """The arrays of block `number`, as `records.frame_pretraining` takes them."""
         settings = self.settings
         begin = number * BLOCK_ROWS
         order = self._shuffle(np.arange(begin, min(begin + BLOCK_ROWS, self._shuffle.size)))
@@ -143,7 +144,7 @@ def chunk_file(folder: str, name: str) -> str:
 
 
 def write_chunk(unit: tuple[str, int, int], folder: str, store_folder: str, plan_file: str, vocab_file: str,
-                settings: InstanceSettings) -> dict[str, int]:
+                settings: InstanceSettings) -> dict[str, Any]:
     """Writes a range of records to a TFRecord file.
 
     Args:
@@ -153,26 +154,23 @@ def write_chunk(unit: tuple[str, int, int], folder: str, store_folder: str, plan
 
     Returns:
         Counts over the records: `instances`, `tokens` (without padding), `predictions`, `random` (labels 1), `full`
-        (rows without padding).
+        (rows without padding). `file`: what describes the file (`data_prep.intermediate`).
     """
-    import tensorflow as tf  # here: only writing needs it
-
     chunk, begin, end = unit
     blocks = InstanceBlocks.open(store_folder, plan_file, vocab_file, settings)
     counts = dict.fromkeys(COUNTS, 0)
-    with files.atomic(chunk_file(folder, chunk)) as temporary, tf.io.TFRecordWriter(temporary) as writer:
+    with intermediate.writing(chunk_file(folder, chunk)) as output:
         for number in range(begin // BLOCK_ROWS, -(-end // BLOCK_ROWS)):
             first = number * BLOCK_ROWS
             wanted = slice(max(begin - first, 0), end - first)
             arrays = {name: values[wanted] for name, values in blocks.arrays(number).items()}
-            for record in records.encode_pretraining(arrays):
-                writer.write(record)
+            output.write(records.frame_pretraining(arrays))
             counts["instances"] += len(arrays["input_mask"])
             counts["tokens"] += int(arrays["input_mask"].sum())
             counts["predictions"] += int(arrays["masked_lm_weights"].sum())
             counts["random"] += int(arrays["next_sentence_labels"].sum())
             counts["full"] += int(arrays["input_mask"][:, -1].sum())
-    return counts
+    return {**counts, "file": output.description()}
 
 
 def join_chunks(unit: tuple[str, str, list[str], int], folder: str) -> dict[str, Any]:

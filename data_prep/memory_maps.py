@@ -3,7 +3,7 @@
 import dataclasses
 import mmap
 import os
-from typing import IO, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +42,3 @@ class MappedArray:
         """Gives back the memory of what was read, where it may be much; reading it again fetches it again."""
         if self.map and len(self.map) > _SMALL_BYTES:
             self.map.madvise(mmap.MADV_DONTNEED)
-
-
-def write_array(file: IO[bytes], array: np.ndarray) -> None:
-    """Appends an array's bytes to an open file; unlike `tofile` it reports why when the disk is full."""
-    file.write(np.ascontiguousarray(array).data.cast("B"))

@@ -8,13 +8,17 @@ import pathlib
 import sys
 from typing import Any
 
-from data_prep import id_store, instances, manifest, output_paths, sentence_pairs, work_folder
+from data_prep import id_store, instances, intermediate, manifest, output_paths, sentence_pairs, work_folder
 from data_prep.records import PretrainingSchema
 from data_prep.settings import RecordSettings
-from data_prep.workers import Workers
+from data_prep.workers import Result, Workers, kept_result
 from foundation import files
 from foundation.errors import BertError
 from tokenization.vocabulary import Vocabulary
+
+# From so much text on, tokenizing with TensorFlow saves more time than importing it takes.
+_NATIVE_BYTES = 1 << 27
+_OUTPUT_SCHEMA = {"records": int, "bytes": int, "sha256": str}
 
 
 def run(settings: RecordSettings, workers: Workers) -> dict[str, Any]:
@@ -42,7 +46,7 @@ def run(settings: RecordSettings, workers: Workers) -> dict[str, Any]:
     output_paths.check([manifest_path, *outputs], [*inputs, settings.corpus.vocab_file])
     stamps = _stamps(inputs)
     description = manifest.describe(settings.corpus, settings.instances, vocabulary, inputs, settings.workers)
-    job = {"description": description, "outputs": outputs, "stamps": stamps}
+    job = {"format": work_folder.FORMAT, "description": description, "outputs": outputs, "stamps": stamps}
     with work_folder.locked(_default_work_folder(manifest_path)), _own(settings.work_dir):
         if not work_folder.belongs_to(folder, job):
             if work_folder.belongs_to(folder, None):
@@ -57,6 +61,7 @@ def run(settings: RecordSettings, workers: Workers) -> dict[str, Any]:
             work_folder.discard(folder)
             raise BertError("--input_file: a text was changed while it was read. Run the same command again.")
         _make_plan(workers, folder, settings)
+        _check_outputs(folder, outputs)
         counts |= _make_chunks(workers, folder, settings, len(outputs))
         written = _make_outputs(workers, folder, outputs, manifest_path)
         made = {**description, "counts": counts, "outputs": written}
@@ -85,19 +90,26 @@ def _stamps(paths: list[str]) -> list[list[int]]:
 def _make_store(workers: Workers, folder: str, inputs: list[str], settings: RecordSettings, vocabulary: Vocabulary
                 ) -> dict[str, int]:
     """First pass. Returns the counts of the corpus."""
-    source = os.path.join(folder, work_folder.TOKENIZED)
+    source, store = os.path.join(folder, work_folder.TOKENIZED), os.path.join(folder, work_folder.STORE)
     files.make_folder(source)
+    if id_store.exists(store) and not id_store.is_intact(store):
+        work_folder.forget(folder, work_folder.STORE, work_folder.TOKENIZED_DONE)
+    joined = id_store.exists(store)
+    native = sum(files.size(path) for path in inputs) > _NATIVE_BYTES
     units = [(f"{number:06d}", spans) for number, spans in enumerate(id_store.plan_spans(inputs))]
     results = workers.run(
         functools.partial(
-            id_store.tokenize_unit, folder=source, corpus=settings.corpus, vocab_sha256=vocabulary.sha256
+            id_store.tokenize_unit, folder=source, corpus=settings.corpus, vocab_sha256=vocabulary.sha256,
+            native=native,
         ),
         units,
         os.path.join(folder, work_folder.TOKENIZED_DONE),
         "Tokenizing",
         amount=lambda unit: sum(span.end - span.start for span in unit[1]),
         measure="bytes",
-        schema=dict.fromkeys(id_store.COUNTS, int),
+        schema=id_store.UNIT_SCHEMA,
+        is_intact=lambda unit, result: joined or id_store.is_unit_intact(unit[0], source, result),
+        modules=("tensorflow_text",) if native else (),
     )
     counts = {name: sum(result[name] for result in results) for name in id_store.COUNTS}
     problem = None
@@ -108,8 +120,7 @@ def _make_store(workers: Workers, folder: str, inputs: list[str], settings: Reco
     if problem:
         work_folder.discard(folder)
         raise BertError(problem)
-    store = os.path.join(folder, work_folder.STORE)
-    if not id_store.exists(store):
+    if not joined:
         id_store.join_units([name for name, _ in units], source, store, vocabulary.size)
     return {f"corpus_{name}": count for name, count in counts.items()}
 
@@ -119,6 +130,9 @@ def _make_plan(workers: Workers, folder: str, settings: RecordSettings) -> None:
     store_folder, source, plan_file = (
         os.path.join(folder, name) for name in (work_folder.STORE, work_folder.PLANNED, work_folder.PLAN))
     files.make_folder(source)
+    if sentence_pairs.exists(plan_file) and not sentence_pairs.is_intact(plan_file):
+        work_folder.forget(folder, work_folder.PLAN_DESCRIPTION, work_folder.PLANNED_DONE)
+    joined = sentence_pairs.exists(plan_file)
     blocks = sentence_pairs.plan_blocks(id_store.IdStore.open(store_folder))
     units = [
         (f"{dupe:04d}-{number:06d}", dupe, number, documents)
@@ -134,9 +148,11 @@ def _make_plan(workers: Workers, folder: str, settings: RecordSettings) -> None:
         "Pairing sentences",
         amount=lambda unit: unit[3][1] - unit[3][0],
         measure="documents",
-        schema={"instances": int},
+        schema=sentence_pairs.UNIT_SCHEMA,
+        is_intact=lambda unit, result: joined or intermediate.is_intact(
+            sentence_pairs.unit_file(source, unit[0]), result["file"]),
     )
-    if not os.path.exists(plan_file):
+    if not joined:
         sentence_pairs.join_plans([unit[0] for unit in units], source, plan_file)
 
 
@@ -144,6 +160,10 @@ def _make_chunks(workers: Workers, folder: str, settings: RecordSettings, num_ou
     """Second pass, second half. Returns the counts of the instances."""
     plan_file, source = os.path.join(folder, work_folder.PLAN), os.path.join(folder, work_folder.CHUNKS)
     files.make_folder(source)
+    chunks = _chunks(sentence_pairs.rows_in(plan_file), num_outputs)
+    # Those of outputs that are done have been removed.
+    removed = {chunk[0] for number, of_output in enumerate(chunks) if _done_output(folder, number)
+               for chunk in of_output}
     results = workers.run(
         functools.partial(
             instances.write_chunk,
@@ -153,14 +173,35 @@ def _make_chunks(workers: Workers, folder: str, settings: RecordSettings, num_ou
             vocab_file=settings.corpus.vocab_file,
             settings=settings.instances,
         ),
-        [chunk for chunks in _chunks(sentence_pairs.rows_in(plan_file), num_outputs) for chunk in chunks],
+        [chunk for of_output in chunks for chunk in of_output],
         os.path.join(folder, work_folder.CHUNKS_DONE),
         "Writing instances",
         amount=lambda unit: unit[2] - unit[1],
         measure="instances",
-        schema=dict.fromkeys(instances.COUNTS, int),
+        schema=instances.UNIT_SCHEMA,
+        is_intact=lambda unit, result: unit[0] in removed or intermediate.is_intact(
+            instances.chunk_file(source, unit[0]), result["file"]),
     )
     return {name: sum(result[name] for result in results) for name in instances.COUNTS}
+
+
+def _check_outputs(folder: str, outputs: list[str]) -> None:
+    """Raises BertError where an output that is done has been changed since."""
+    for number, path in enumerate(outputs):
+        done = _done_output(folder, number)
+        if done and not (files.exists(path) and files.size(path) == done["bytes"]
+                         and (files.is_remote(path) or files.sha256(path) == done["sha256"])):
+            work_folder.discard(folder)
+            raise BertError(f"{path}: was changed while the job was interrupted. Run the same command again.")
+
+
+def _done_output(folder: str, number: int) -> Result | None:
+    """What is kept of an output that is done."""
+    return kept_result(os.path.join(folder, work_folder.OUTPUTS_DONE), _output_name(number), _OUTPUT_SCHEMA)
+
+
+def _output_name(number: int) -> str:
+    return f"{number:05d}"
 
 
 def _chunks(total: int, num_outputs: int) -> list[list[tuple[str, int, int]]]:
@@ -193,7 +234,7 @@ def _make_outputs(workers: Workers, folder: str, outputs: list[str], manifest_pa
     results = workers.run(
         functools.partial(instances.join_chunks, folder=source),
         [
-            (f"{number:05d}", path, [name for name, _, _ in chunks], sum(end - begin for _, begin, end in chunks))
+            (_output_name(number), path, [name for name, _, _ in chunks], sum(end - begin for _, begin, end in chunks))
             for number, (path, chunks) in enumerate(zip(outputs, _chunks(total, len(outputs))))
         ],
         os.path.join(folder, work_folder.OUTPUTS_DONE),
@@ -201,12 +242,8 @@ def _make_outputs(workers: Workers, folder: str, outputs: list[str], manifest_pa
         amount=lambda unit: unit[3],
         measure="instances",
         after=remove_chunks,
-        schema={"records": int, "bytes": int, "sha256": str},
+        schema=_OUTPUT_SCHEMA,
     )
-    for path, result in zip(outputs, results):
-        if not files.exists(path) or files.size(path) != result["bytes"]:
-            work_folder.discard(folder)
-            raise BertError(f"{path}: was changed while the job was interrupted. Run the same command again.")
     return [
         {"name": os.path.relpath(path, os.path.dirname(manifest_path)), **result}
         for path, result in zip(outputs, results)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from data_prep import framing
-from data_prep.example_encoder import encode_examples
+from data_prep.example_encoder import encode_examples, frame_examples
 from foundation import files, state
 from foundation.errors import BertError
 
@@ -133,12 +133,17 @@ def encode_pretraining(arrays: Mapping[str, np.ndarray]) -> list[bytes]:
     Returns:
         One tf.train.Example per row.
     """
-    return encode_examples(
-        {
-            name: np.asarray(arrays[name], np.float32) if name == _FLOAT_KEY else arrays[name]
-            for name in (*_SEQUENCE_KEYS, *_PREDICTION_KEYS, _LABEL_KEY)
-        }
-    )
+    return encode_examples(_columns(arrays))
+
+
+def frame_pretraining(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The messages of `encode_pretraining` as the records of a TFRecord file, end to end."""
+    return frame_examples(_columns(arrays))
+
+
+def _columns(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(arrays[name], np.float32) if name == _FLOAT_KEY else arrays[name]
+            for name in (*_SEQUENCE_KEYS, *_PREDICTION_KEYS, _LABEL_KEY)}
 
 
 def count(paths: Sequence[str]) -> int:

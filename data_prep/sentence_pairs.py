@@ -8,16 +8,21 @@ but the instance's own. An instance is a row of places in the store of ids; no t
 
 import bisect
 import os
-import shutil
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from data_prep import intermediate
 from data_prep.id_store import IdStore
-from data_prep.memory_maps import write_array
 from data_prep.settings import InstanceSettings
-from foundation import files
+from foundation import files, state
 from foundation.errors import BertError
+
+# What `plan_unit` returns.
+UNIT_SCHEMA = {"instances": int, "file": intermediate.SCHEMA}
+# Of the file that describes the plan.
+DESCRIPTION_SUFFIX = ".json"
 
 # Documents are planned in blocks of about this many tokens. Each block has random numbers of its own.
 BLOCK_TOKENS = 1 << 21
@@ -61,7 +66,7 @@ def plan_blocks(store: IdStore, block_tokens: int = BLOCK_TOKENS) -> list[tuple[
 
 
 def plan_unit(unit: tuple[str, int, int, tuple[int, int]], folder: str, store_folder: str, settings: InstanceSettings
-              ) -> dict[str, int]:
+              ) -> dict[str, Any]:
     """Plans one block of documents for one pass over the corpus and writes the rows to `<folder>/<name>.plan`.
 
     Args:
@@ -71,18 +76,19 @@ def plan_unit(unit: tuple[str, int, int, tuple[int, int]], folder: str, store_fo
         settings: InstanceSettings.
 
     Returns:
-        `instances`, how many rows.
+        `instances`, how many rows; `file`, what describes the file (`data_prep.intermediate`).
     """
     name, dupe, number, (first, after) = unit
     store = IdStore.open(store_folder)
     rng = np.random.default_rng([_PACKING_STREAM, settings.seed, dupe, number])
     rows = plan_documents(store, first, after, settings, rng)
-    with files.atomic(_plan_file(folder, name)) as temporary, open(temporary, "wb") as output:
-        write_array(output, rows)
-    return {"instances": len(rows)}
+    with intermediate.writing(unit_file(folder, name)) as output:
+        output.write_array(rows)
+    return {"instances": len(rows), "file": output.description()}
 
 
-def _plan_file(folder: str, name: str) -> str:
+def unit_file(folder: str, name: str) -> str:
+    """The file of a unit's rows."""
     return os.path.join(folder, name + ".plan")
 
 
@@ -227,13 +233,28 @@ def truncate(a_length: np.ndarray, b_length: np.ndarray, limit: int, rng: np.ran
 
 
 def join_plans(names: Sequence[str], source: str, path: str) -> None:
-    """Joins the plans of all units, in order, into one file; the units' files are removed."""
-    with files.atomic(path) as temporary, open(temporary, "wb") as output:
+    """Joins the plans of all units, in order, into one file, which `is_intact` knows; the units' files are removed."""
+    with intermediate.writing(path) as output:
         for name in names:
-            with open(_plan_file(source, name), "rb") as plan:
-                shutil.copyfileobj(plan, output, 1 << 22)
+            output.append(unit_file(source, name))
+    files.write_json(path + DESCRIPTION_SUFFIX, output.description())
     for name in names:
-        os.remove(_plan_file(source, name))
+        os.remove(unit_file(source, name))
+
+
+def exists(path: str) -> bool:
+    """Whether there is a file of `join_plans`."""
+    return os.path.exists(path + DESCRIPTION_SUFFIX)
+
+
+def is_intact(path: str) -> bool:
+    """Whether a file is as `join_plans` wrote it; if not, that is reported."""
+    try:
+        described = state.read(path + DESCRIPTION_SUFFIX, intermediate.SCHEMA)
+    except BertError:
+        intermediate.report(path, "damaged")
+        return False
+    return intermediate.is_intact(path, described)
 
 
 def rows_in(path: str) -> int:

@@ -231,7 +231,8 @@ def _joined(lines: list[str]) -> str:
 
 def read_abbreviations(path: str) -> list[str]:
     """Reads a file of abbreviations, one per line; `#` starts a comment."""
-    lines = (line.partition("#")[0].strip() for line in files.read_text(path).splitlines())
+    # Not splitlines(): that also cuts at characters that only look like line ends.
+    lines = (line.partition("#")[0].strip() for line in files.read_edited_text(path).split("\n"))
     return [line for line in lines if line]
 
 

@@ -11,16 +11,22 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+from data_prep import sentence_pairs
 from foundation import files
 from foundation.errors import BertError
 
+# Of the folder's files: a job does not take over what another version of this program left.
+FORMAT = 2
+
 TOKENIZED, STORE, PLANNED, PLAN, CHUNKS = "tokenized", "store", "planned", "plan", "chunks"
+PLAN_DESCRIPTION = PLAN + sentence_pairs.DESCRIPTION_SUFFIX
 # The results of finished units (`data_prep.workers`).
 TOKENIZED_DONE, PLANNED_DONE, CHUNKS_DONE, OUTPUTS_DONE = (
     "tokenized_done", "planned_done", "chunks_done", "outputs_done")
 
 # All that a job makes, in this order.
-_WORK = (TOKENIZED, TOKENIZED_DONE, STORE, PLANNED, PLANNED_DONE, PLAN, CHUNKS, CHUNKS_DONE, OUTPUTS_DONE)
+_WORK = (TOKENIZED, TOKENIZED_DONE, STORE, PLANNED, PLANNED_DONE, PLAN, PLAN_DESCRIPTION, CHUNKS, CHUNKS_DONE,
+         OUTPUTS_DONE)
 _JOB_FILE = "job.json"
 
 
@@ -82,8 +88,15 @@ def begin(folder: str, job: Any) -> None:
     for name in (_JOB_FILE, *_WORK):
         files.remove_leftovers(os.path.join(folder, name))
     if os.listdir(folder):
-        raise BertError(f"--work_dir={folder}: holds other files. Name an empty folder, or one that does not exist.")
+        raise BertError(f"--work_dir={folder}: holds other files. Remove it, or name an empty folder.")
     files.write_json(os.path.join(folder, _JOB_FILE), job)
+
+
+def forget(folder: str, *names: str) -> None:
+    """Removes files and folders of the work folder."""
+    for name in names:
+        path = os.path.join(folder, name)
+        shutil.rmtree(path) if os.path.isdir(path) else pathlib.Path(path).unlink(missing_ok=True)
 
 
 def discard(folder: str) -> None:
@@ -94,9 +107,7 @@ def discard(folder: str) -> None:
     """
     mark = os.path.join(folder, _JOB_FILE)
     files.write_json(mark, None)
-    for name in _WORK:
-        path = os.path.join(folder, name)
-        shutil.rmtree(path) if os.path.isdir(path) else pathlib.Path(path).unlink(missing_ok=True)
+    forget(folder, *_WORK)
     for stale in glob.glob(os.path.join(glob.escape(folder), "*.tmp-*")):
         os.remove(stale)
     os.remove(mark)

@@ -1,22 +1,28 @@
 """Units of work in processes; a unit that is done is never done again.
 
 A unit is a tuple whose first element is its name. What the function returns for it is kept as `<name>.json` in a
-folder, written when the unit is done and not before; a job that was killed and is started again finds these files and
-does the rest. Units must not depend on each other, and the function writes its own files whole or not at all
-(`foundation.files.atomic`), so that nothing depends on how many workers there are or when they stopped.
+folder, with a checksum, written when the unit is done and not before; a job that was killed and is started again finds
+these files and does the rest. A unit whose result or whose files were damaged in between is done again. Units must not
+depend on each other, and the function writes its own files whole or not at all (`foundation.files.atomic`), so that
+nothing depends on how many workers there are or when they stopped.
 """
 
 import concurrent.futures
 import gc
+import importlib
+import json
 import multiprocessing
 import os
 import pathlib
 import sys
 import warnings
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
+from data_prep import intermediate
 from foundation import files, parallel, state
+from foundation.errors import BertError
 
 _ROOT = str(pathlib.Path(__file__).resolve().parent.parent)
 
@@ -29,9 +35,9 @@ _ANY_RESULT = {str: state.ANY}
 class Workers:
     """Runs units of work.
 
-    Workers need TensorFlow, which takes seconds to import and does not survive a fork once it has run anything. A
-    script imports it when the first unit is due and forks its workers from itself: its memory is shared. Otherwise
-    workers come from a fork server, a process that has imported TensorFlow and does nothing else.
+    A script forks its workers from itself when there are units to share: they start at once, and share the memory of
+    what it has imported. Other processes may have threads, and TensorFlow does not survive a fork once it has run
+    anything: workers then come from a fork server, a process that imports what they need and does nothing else.
 
     Args:
         num_workers: processes; 1 runs everything in this process.
@@ -65,6 +71,8 @@ class Workers:
         measure: str = "units",
         after: Callable[[Any, Result], None] = lambda unit, result: None,
         schema: Any = _ANY_RESULT,
+        is_intact: Callable[[Any, Result], bool] = lambda unit, result: True,
+        modules: Sequence[str] = (),
     ) -> list[Result]:
         """Runs a function on every unit that has no result yet.
 
@@ -77,37 +85,43 @@ class Workers:
             measure: what the amounts count, for the progress bar.
             after: called in this process with each unit and its result once that is kept, also for units found done.
             schema: of a result (`foundation.state`).
+            is_intact: called with each unit found done and its result: whether its files are still what it wrote. If
+                not, it is done again.
+            modules: large modules that the function imports, imported before workers are made, which share them.
 
         Returns:
             The results, in the order of the units.
 
         Raises:
-            BertError: a unit raised it, a worker died, or a result of before is damaged.
+            BertError: a unit raised it, or a worker died.
         """
         files.make_folder(folder)
-        results = _kept(folder, units, schema)
+        kept = {unit[0]: (unit, kept_result(folder, unit[0], schema)) for unit in units}
+        results = {name: result for name, (unit, result) in kept.items() if result and is_intact(unit, result)}
         with _progress_bar(description, sum(map(amount, units)), measure) as bar:
             for unit in units:
                 if unit[0] in results:
                     bar.update(amount(unit))
                     after(unit, results[unit[0]])
-            for unit, result in self._completed(function, [unit for unit in units if unit[0] not in results]):
-                _keep(_result_file(folder, unit), result)
+            left = [unit for unit in units if unit[0] not in results]
+            for unit, result in self._completed(function, left, modules):
+                _keep(_result_file(folder, unit[0]), result)
                 results[unit[0]] = result
                 after(unit, result)
                 bar.update(amount(unit))
         return [results[unit[0]] for unit in units]
 
-    def _completed(self, function: Callable[[Any], Result], units: list[Unit]) -> Iterator[tuple[Unit, Result]]:
+    def _completed(self, function: Callable[[Any], Result], units: list[Unit], modules: Sequence[str]
+                   ) -> Iterator[tuple[Unit, Result]]:
         """Yields units and their results as they are completed."""
-        if self._num_workers == 1 or not units:
+        if self._num_workers == 1 or len(units) <= 1:
             for unit in units:
                 yield unit, function(unit)
             return
         futures: dict[concurrent.futures.Future[Result], Unit] = {}
         try:
             with parallel.killed_worker_reported("num_workers"):
-                self._pool = self._pool or self._start_pool()
+                self._pool = self._pool or self._start_pool(modules)
                 futures.update({self._pool.submit(function, unit): unit for unit in units})
                 for future in concurrent.futures.as_completed(futures):
                     yield futures.pop(future), future.result()
@@ -115,18 +129,16 @@ class Workers:
             for future in futures:
                 future.cancel()
 
-    def _start_pool(self) -> concurrent.futures.ProcessPoolExecutor:
+    def _start_pool(self, modules: Sequence[str]) -> concurrent.futures.ProcessPoolExecutor:
         if self._may_fork and "tensorflow" not in sys.modules:
-            return _forked_pool(self._num_workers)
-        return _served_pool(self._num_workers)
+            return _forked_pool(self._num_workers, modules)
+        return _served_pool(self._num_workers, modules)
 
 
-def _forked_pool(num_workers: int) -> concurrent.futures.ProcessPoolExecutor:
+def _forked_pool(num_workers: int, modules: Sequence[str] = ()) -> concurrent.futures.ProcessPoolExecutor:
     """A pool of copies of this process."""
-    # Imported here and not in each worker, so that they share its memory; and only here, so that mistakes in flags and
-    # files have been reported without it.
-    import tensorflow_text  # noqa: F401 (imports TensorFlow too)
-
+    for module in modules:
+        importlib.import_module(module)
     # A collection would mark, and so copy, every page of what is shared.
     gc.collect()
     gc.freeze()
@@ -137,32 +149,49 @@ def _forked_pool(num_workers: int) -> concurrent.futures.ProcessPoolExecutor:
     return pool
 
 
-def _served_pool(num_workers: int) -> concurrent.futures.ProcessPoolExecutor:
+def _served_pool(num_workers: int, modules: Sequence[str] = ()) -> concurrent.futures.ProcessPoolExecutor:
     """A pool of copies of a process that has only imported what they need."""
     # The server finds the modules by this variable.
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if _ROOT not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_ROOT, *paths]))
     # foundation first: it keeps the import of TensorFlow quiet.
-    multiprocessing.set_forkserver_preload(["foundation", "tensorflow_text", "data_prep.pretraining_job"])
+    multiprocessing.set_forkserver_preload(["foundation", *modules, "data_prep.pretraining_job"])
     return parallel.start_pool(num_workers, "forkserver")
 
 
-def _result_file(folder: str, unit: Unit) -> str:
-    return os.path.join(folder, f"{unit[0]}.json")
+def kept_result(folder: str, name: str, schema: Any) -> Result | None:
+    """The result of a unit that is done; None where it is not, or where the result is damaged, which is reported.
+
+    Args:
+        folder: where results are kept.
+        name: of the unit.
+        schema: of the result.
+    """
+    path = _result_file(folder, name)
+    if not os.path.exists(path):
+        return None
+    try:
+        kept = state.read(path, {"result": schema, "crc32": int})
+    except BertError:
+        kept = None
+    if kept and kept["crc32"] == _crc32(kept["result"]):
+        return kept["result"]
+    intermediate.report(path, "damaged")
+    return None
 
 
-def _kept(folder: str, units: Sequence[Unit], schema: Any) -> dict[str, Result]:
-    """Results of units that are done, by name."""
-    names = set(os.listdir(folder))
-    advice = f"Remove {os.path.dirname(folder)} and run the same command again."
-    return {unit[0]: state.read(_result_file(folder, unit), schema, advice) for unit in units
-            if f"{unit[0]}.json" in names}
+def _result_file(folder: str, name: str) -> str:
+    return os.path.join(folder, f"{name}.json")
 
 
 def _keep(path: str, result: Result) -> None:
     """Writes a result whole, and to the disk: what it stands for is there too."""
-    files.write_json(path, result)
+    files.write_json(path, {"result": result, "crc32": _crc32(result)})
+
+
+def _crc32(result: Result) -> int:
+    return zlib.crc32(json.dumps(result, sort_keys=True).encode())
 
 
 def _progress_bar(description: str, total: int, measure: str) -> Any:

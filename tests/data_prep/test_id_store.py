@@ -27,7 +27,7 @@ def build(paths, vocab_file, folder, span_bytes=id_store.SPAN_BYTES, on_bad_utf8
     units = [(str(number), spans) for number, spans in enumerate(plan_spans(paths, span_bytes))]
     results = [tokenize_unit(unit, str(folder), corpus, vocabulary.sha256) for unit in units]
     id_store.join_units([name for name, _ in units], str(folder), str(folder / "store"), vocabulary.size)
-    counts = {name: sum(result[name] for result in results) for name in results[0]} if results else {}
+    counts = {name: sum(result[name] for result in results) for name in id_store.COUNTS}
     return IdStore.open(str(folder / "store")), counts
 
 
@@ -132,3 +132,31 @@ def test_a_vocabulary_that_changes_during_the_job_stops_it(tmp_path, vocab_file)
     (spans,) = plan_spans([str(tmp_path / "a")])
     with pytest.raises(BertError, match="changed while it was in use"):
         tokenize_unit(("0", spans), str(tmp_path), CorpusSettings(vocab_file=vocab_file), "0" * 64)
+
+
+@pytest.mark.parametrize("name, keep, message", [
+    ("tokens", -1, "tokens: truncated"),
+    ("tokens", -2, "do not belong together"),
+    ("sentence_starts", -8, "do not belong together"),
+    ("document_starts", -3, "document_starts: truncated"),
+    ("store.json", 2, "store.json.*not JSON"),
+])
+def test_a_store_that_is_cut_off_is_named_and_known(tmp_path, vocab_file, capsys, name, keep, message):
+    path = corpora.write_corpus(tmp_path / "a", corpora.make_documents(3))
+    build([path], vocab_file, tmp_path / "work")
+    store = tmp_path / "work" / "store"
+    assert id_store.is_intact(str(store)) and not capsys.readouterr().err
+    (store / name).write_bytes((store / name).read_bytes()[:keep])
+    with pytest.raises(BertError, match=message):
+        IdStore.open(str(store))
+    assert not id_store.is_intact(str(store))
+    assert f"warning: {store}: damaged since the job was interrupted. It is made again." in capsys.readouterr().err
+
+
+def test_both_tokenizers_make_the_same_files(tmp_path, vocab_file):
+    path = corpora.write_corpus(tmp_path / "a", corpora.make_documents(5))
+    (spans,) = plan_spans([path])
+    corpus, sha256 = CorpusSettings(vocab_file=vocab_file), Vocabulary.from_file(vocab_file).sha256
+    table, native = (tokenize_unit((name, spans), str(tmp_path), corpus, sha256, native=name == "native")
+                     for name in ("table", "native"))
+    assert table == native

@@ -187,42 +187,6 @@ def test_a_manifest_of_another_form_is_named(text, tmp_path, content, message):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name, content", [
-    ("tokenized_done/000000.json", '{"documents": "3"}'),
-    ("tokenized_done/000000.json", "[]"),
-    ("store/store.json", "{}"),
-])
-def test_a_damaged_file_of_an_interrupted_job_is_named(text, tmp_path, monkeypatch, name, content):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(pretraining_job, "_make_plan", stop)
-        make(text, tmp_path / "r")
-    (tmp_path / ".r.work" / name).write_text(content)
-    with pytest.raises(BertError, match=rf"{name}: not a state file.*Remove .*\.r\.work and run the same command"):
-        make(text, tmp_path / "r")
-
-
-@pytest.mark.parametrize("name, keep, message", [
-    ("tokens", -1, "tokens: truncated"),
-    ("tokens", -2, "do not belong together"),
-    ("sentence_starts", -8, "do not belong together"),
-    ("document_starts", -3, "document_starts: truncated"),
-])
-def test_a_store_that_is_cut_off_is_named(text, tmp_path, monkeypatch, name, keep, message):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(pretraining_job, "_make_plan", stop)
-        make(text, tmp_path / "r")
-    damaged = tmp_path / ".r.work" / "store" / name
-    damaged.write_bytes(damaged.read_bytes()[:keep])
-    with pytest.raises(BertError, match=rf"\.r\.work.*{message}.*Remove .* and run the same command"):
-        make(text, tmp_path / "r")
-
-
 def test_a_users_own_job_json_makes_no_work_folder(text, tmp_path):
     (tmp_path / "work").mkdir()
     for content in ('{"mine": 1}', "[]", "{"):

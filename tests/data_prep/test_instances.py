@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep import id_store, instances, records, sentence_pairs
+from data_prep import id_store, instances, intermediate, records, sentence_pairs
 from data_prep.instances import InstanceBlocks, assemble, write_chunk
 from data_prep.sentence_pairs import PLAN_ROW
 from data_prep.settings import CorpusSettings, InstanceSettings
@@ -79,6 +79,7 @@ def test_records_do_not_depend_on_the_chunks(job, tmp_path):
 
 def test_records_of_a_chunk_are_counted(job, tmp_path):
     counts = write_chunk(("0", 100, 1500), str(tmp_path), **job)
+    assert intermediate.is_intact(str(tmp_path / "0.tfrecord"), counts.pop("file"))
     dataset = tf.data.TFRecordDataset(str(tmp_path / "0.tfrecord")).batch(1400)
     (parsed,) = map(records.PretrainingSchema(32, 5).parse, dataset)
     assert counts == {

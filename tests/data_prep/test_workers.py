@@ -89,7 +89,7 @@ def test_a_killed_worker_is_reported(tmp_path):
 @pytest.mark.parametrize("start", [workers._forked_pool, workers._served_pool])
 def test_workers_that_are_killed_while_they_start_are_reported(tmp_path, monkeypatch, start):
     monkeypatch.setattr(parallel, "_start_worker", functools.partial(die, None))
-    monkeypatch.setattr(Workers, "_start_pool", lambda self: start(2))
+    monkeypatch.setattr(Workers, "_start_pool", lambda self, modules: start(2, modules))
     with Workers(2) as crew, pytest.raises(BertError, match=r"worker process was killed.*\(--num_workers\)"):
         crew.run(double, UNITS, str(tmp_path), "")
 
