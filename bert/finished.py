@@ -2,27 +2,24 @@
 
 import dataclasses
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from bert import undescribed
 from bert.texts import Text, check_list, columns_of
 from finetuning import description, driver
 from foundation import run_files
 from foundation.errors import BertError
-from foundation.settings import Settings
-from tasks import predictions
-from tasks.classification.files import ClassificationSettings, Example
-from tasks.classification.task import ClassificationTask
+from tasks import families, predictions
+from tasks.classification.files import Example
+from tasks.families import FAMILIES
 from tasks.labels import LabelOrder
 from tasks.multiple_choice import files as multiple_choice
-from tasks.multiple_choice.task import MultipleChoiceTask
-from tasks.ner.files import NerSettings, Sentence
-from tasks.ner.task import NerTask
+from tasks.ner.files import Sentence
 from tasks.squad import answers
 from tasks.squad import files as squad
-from tasks.squad.task import SquadTask
 from tasks.task import Predicted, Task
 from training import initial_model
 from training.initial_model import InitialModel
@@ -37,31 +34,41 @@ def load_finished(folder: str, *, precision: str = "auto") -> "Finished":
     """Loads the model of a fine-tuning run.
 
     Args:
-        folder: the run's --output_dir, or its final_model.
+        folder: the run's --output_dir, or its final_model; or any folder with the weights of a fine-tuned model, such
+            as one of `transformers` for sequence or token classification, answers or multiple choice.
         precision: "float32", "bfloat16", or "auto": bfloat16 where the chip multiplies it, as the scripts do.
 
     Returns:
-        Classifier, Regression, MultipleChoice, QuestionAnswering or Tagger, by the run's task.
+        Classifier, Regression, MultipleChoice, QuestionAnswering or Tagger, by the run's task or the weights' head.
 
     Raises:
-        BertError: no fine-tuning run of a known family, or no trained weights in it.
+        BertError: no fine-tuned model of a known family, or no trained weights in it.
 
     Example:
         >>> import bert
         >>> bert.load_finished("/models/mrpc")
         <bert.Classifier of /models/mrpc>
     """
-    known = description.read(folder)
-    family = next((family for family in _FAMILIES if family.applies(known)), None)
-    if not family:
-        raise BertError(f"{folder}: no {run_files.TASK} of a fine-tuning run here or in {run_files.FINAL_MODEL}. "
-                        "bert.load loads a pre-trained model.")
-    task = family.task(family.settings(**description.settings(folder, family.settings)))
-    initial = initial_model.find(InitialModelSettings(init_checkpoint=folder))
+    name, settings, initial = _found(folder)
+    task = FAMILIES[name].task(FAMILIES[name].settings(**settings))
     initial.check_length(task.max_seq_length)
     orders = driver.label_orders(task, [initial])
     prepared = _prepared(task, initial, HardwareSettings(precision=precision))
-    return family.model(folder, task, *prepared, orders[0] if orders else LabelOrder())
+    model = Regression if settings.get("regression") else _MODELS[name]
+    return model(folder, task, *prepared, orders[0] if orders else LabelOrder())
+
+
+def _found(folder: str) -> tuple[str, dict[str, Any], InitialModel]:
+    """The family of a model, its settings and its weights: by its task.json, or else by its head."""
+    if name := families.described_by(description.read(folder)):
+        settings = description.settings(folder, FAMILIES[name].settings)
+        return name, settings, initial_model.find(InitialModelSettings(init_checkpoint=folder))
+    initial = initial_model.find(InitialModelSettings(init_checkpoint=folder))
+    if not (found := undescribed.settings_of(initial)):
+        raise BertError(f"{folder}: no {run_files.TASK} of a fine-tuning run here or in {run_files.FINAL_MODEL}, and "
+                        "no task's head in the weights, named in config.json (architectures) if it is a folder of "
+                        "transformers. bert.load loads a pre-trained model.")
+    return *found, initial
 
 
 class Finished:
@@ -177,14 +184,19 @@ class MultipleChoice(Finished):
         """The choice for each (prompt, choices).
 
         Raises:
-            BertError: as many choices as the model was trained for are needed.
+            BertError: as many choices as the model was trained for are needed; where its folder does not specify how
+                many, two or more, and the same number of them in all questions.
         """
         check_list(inputs, "questions")
-        needed = len(self.task.data.choice_columns)
+        columns = self.task.settings.choice_columns
         for number, (_, choices) in enumerate(inputs):
             check_list(choices, "choices")
+            needed = len(columns or inputs[0][1])
             if len(choices) != needed:
-                raise BertError(f"Question {number} has {len(choices)} choices, the model needs {needed}.")
+                raise BertError(f"Question {number} has {len(choices)} choices, the model needs {needed}." if columns
+                                else f"Question {number} has {len(choices)} choices, question 0 has {needed}.")
+            if needed < 2:
+                raise BertError(f"Question {number} has {needed} choices. Give at least two.")
         questions = [multiple_choice.Question(prompt, tuple(choices), None) for prompt, choices in inputs]
         logits = self._predicted(questions, batch_size).outputs["logits"] if questions else ()
         rows = [predictions.probabilities(np.asarray(row, np.float64)) for row in logits]
@@ -246,24 +258,8 @@ class Tagger(Finished):
         return self.task.predictions(self._predicted(sentences, batch_size)) if sentences else []
 
 
-class _Family(typing.NamedTuple):
-    """A family of tasks: how its task.json is recognised, and what it becomes."""
-
-    applies: Callable[[Mapping[str, Any]], bool]
-    settings: type[Settings]
-    task: Callable[[Any], Task]
-    model: type[Finished]
-
-
-# Each is recognised by a key of task.json that only its `Task.describe` writes.
-_FAMILIES = (
-    _Family(lambda known: known.get("regression") is False, ClassificationSettings, ClassificationTask, Classifier),
-    _Family(lambda known: known.get("regression") is True, ClassificationSettings, ClassificationTask, Regression),
-    _Family(lambda known: "choice_columns" in known, multiple_choice.MultipleChoiceSettings, MultipleChoiceTask,
-            MultipleChoice),
-    _Family(lambda known: "doc_stride" in known, squad.SquadSettings, SquadTask, QuestionAnswering),
-    _Family(lambda known: "tag_scheme" in known, NerSettings, NerTask, Tagger),
-)
+_MODELS: dict[str, type[Finished]] = {
+    "classification": Classifier, "choice": MultipleChoice, "squad": QuestionAnswering, "ner": Tagger}
 
 
 def _prepared(task: Task, initial: InitialModel, hardware: HardwareSettings) -> "tuple[Tokenizer, RowPredictor]":
@@ -275,6 +271,8 @@ def _prepared(task: Task, initial: InitialModel, hardware: HardwareSettings) -> 
 
     placement = devices.create(hardware)
     initial.check_sizes()
+    assert initial.checkpoint
+    task.check_weights(initial.checkpoint.path, initial.checkpoint.reader.shapes)
     tokenizer, network, static_shapes = initial.tokenizer(), task.network(), placement.platform == "tpu"
     with placement.strategy.scope():
         model = network.model(initial.config, placement.dtype, placement.unpads and not static_shapes)

@@ -14,10 +14,7 @@ from foundation import files, flags
 from foundation.settings import Field, Settings
 from modeling.checkpoints.convert import ConversionSettings
 from search.settings import SearchSettings
-from tasks.classification.files import ClassificationSettings
-from tasks.multiple_choice.files import MultipleChoiceSettings
-from tasks.ner.files import NerSettings
-from tasks.squad.files import SquadSettings
+from tasks.families import FAMILIES
 from training.settings import PretrainingSettings
 
 REPOSITORY = pathlib.Path(__file__).parent.parent
@@ -29,10 +26,7 @@ SCRIPTS: dict[str, tuple[type[Settings], ...]] = {
     "data_prep/build_vocab.py": (VocabularySettings,),
     "data_prep/create_pretraining_data.py": (RecordSettings,),
     "run_pretraining.py": (PretrainingSettings,),
-    "run_classifier.py": (ClassificationSettings, FineTuningSettings),
-    "run_squad.py": (SquadSettings, FineTuningSettings),
-    "run_multiple_choice.py": (MultipleChoiceSettings, FineTuningSettings),
-    "run_ner.py": (NerSettings, FineTuningSettings),
+    **{family.script: (family.settings, FineTuningSettings) for family in FAMILIES.values()},
     "run_search.py": (SearchSettings,),
     "extract_features.py": (ExtractionSettings,),
     "convert_checkpoint.py": (ConversionSettings,),

@@ -81,6 +81,8 @@ def prepare(task: Task, settings: FineTuningSettings, models: list[InitialModel]
     static_shapes = {"auto": placement.platform == "tpu"}.get(settings.static_shapes, settings.static_shapes == "true")
     for member in models:
         member.check_sizes()
+        if member.checkpoint and not settings.do_train:
+            task.check_weights(member.checkpoint.path, member.checkpoint.reader.shapes)
     config = models[0].config.replace(do_lower_case=models[0].do_lower_case)
     network = task.network()
     made = setup.make_setup(

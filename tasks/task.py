@@ -85,6 +85,9 @@ class FileTask:
         """A row is one term of the loss."""
         return 1.0
 
+    def check_weights(self, place: str, shapes: Mapping[str, Sequence[int]]) -> None:
+        """The configuration and the labels give all sizes, and are compared by themselves."""
+
 
 class Task(typing.Protocol):
     """One data set, or one family on the user's own files.
@@ -136,6 +139,18 @@ class Task(typing.Protocol):
 
     def network(self) -> Network:
         """The model and its loss."""
+        ...
+
+    def check_weights(self, place: str, shapes: Mapping[str, Sequence[int]]) -> None:
+        """Compares sizes that are the family's own with trained weights, before a model is built, however large.
+
+        Args:
+            place: the weights' path, for the message.
+            shapes: name to shape.
+
+        Raises:
+            BertError: they are not of the same model.
+        """
         ...
 
     def score(self, split: str, predicted: Predicted) -> dict[str, float]:

@@ -156,8 +156,8 @@ def _cluster() -> dict[str, list[str]]:
     cluster = config.get("cluster") if isinstance(config, dict) else None
     task = config.get("task") if isinstance(config, dict) else None
     if not isinstance(cluster, dict) or not isinstance(task, dict) or not all(
-            isinstance(addresses, list) and all(isinstance(each, str) and each.isascii() for each in addresses)
-            for addresses in cluster.values()):
+            isinstance(addresses, list) and all(isinstance(each, str) and each.isascii() for each in (job, *addresses))
+            for job, addresses in cluster.items()):
         raise BertError(f"TF_CONFIG: does not describe a cluster. It has the form {example}.")
     kind, index = task.get("type"), task.get("index")
     machines = cluster.get(kind, ()) if isinstance(kind, str) else ()

@@ -267,12 +267,13 @@ def _problem(message: str, named: tuple[str, ...]) -> str | None:
 
 def main(settings: FuzzSettings) -> None:
     """Prints a row for each reader; fails where one crashed."""
+    from benchmarks.reliability.data_set_readers import READERS as OF_DATA_SETS
     from benchmarks.reliability.model_readers import READERS as OF_MODELS
     from benchmarks.reliability.state_readers import READERS as OF_STATE
     from benchmarks.reliability.text_readers import READERS as OF_TEXTS
 
     os.environ.update(CUDA_VISIBLE_DEVICES="-1", TF_CPP_MIN_LOG_LEVEL="3")
-    readers = {reader.name: reader for reader in (*OF_TEXTS, *OF_STATE, *OF_MODELS)}
+    readers = {reader.name: reader for reader in (*OF_TEXTS, *OF_DATA_SETS, *OF_STATE, *OF_MODELS)}
     if unknown := set(settings.readers) - set(readers):
         raise BertError(f"--readers={sorted(unknown)[0]}: not one of {', '.join(readers)}.")
     if settings.output_dir:

@@ -6,6 +6,7 @@ import math
 import os
 import pathlib
 import random
+import shutil
 import tempfile
 from typing import Any
 
@@ -13,15 +14,20 @@ import numpy as np
 
 from benchmarks.reliability import mutations
 from benchmarks.reliability.fuzz import Reader
+from bert import undescribed
 from data_prep import framing, records
 from foundation import files, run_files
+from foundation.errors import BertError
 from inputs.feature_cache import FeatureCache
 from inputs.features import Features, splits_of
-from modeling.checkpoints import google, keras_weights, load
+from modeling.checkpoints import convert, google, hdf5_structure, keras_weights, load
 from modeling.checkpoints.format import Contents
 from modeling.checkpoints.huggingface import FORMAT as HUGGING_FACE
 from modeling.config import BertConfig
+from tasks.families import FAMILIES
 from tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from training import initial_model
+from training.settings import InitialModelSettings
 
 # --- Records ---------------------------------------------------------------------------------------------------------
 
@@ -241,6 +247,32 @@ def _read_checkpoint(exact: bool):
     return read
 
 
+def _read_keras(folder: str) -> None:
+    hdf5_structure._SECONDS = 3  # within the time of an input
+    _read_checkpoint(exact=False)(folder)
+
+
+def _read_undescribed(folder: str) -> None:
+    """What the head of a folder without a task.json tells."""
+    found = undescribed.settings_of(initial_model.find(InitialModelSettings(init_checkpoint=folder)))
+    if found:
+        name, settings = found
+        FAMILIES[name].task(FAMILIES[name].settings(**settings))
+
+
+def _convert(folder: str) -> None:
+    """A conversion succeeds, and what it wrote is read, or leaves nothing."""
+    target = folder + ".converted"
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        convert.convert(folder, target, "keras")
+    except BertError:
+        assert not os.path.exists(target)
+        raise
+    checkpoint = load.find(target)
+    checkpoint.config(), checkpoint.labels(), checkpoint.reader
+
+
 class _Variable:
     """As much of a Keras variable as `load_into` uses."""
 
@@ -267,7 +299,7 @@ READERS = (
     Reader("google_folder", lambda folder: google.FORMAT.write(folder, _contents()), _SIDE_FILES,
            _read_checkpoint(exact=True)),
     Reader("keras", lambda folder: keras_weights.FORMAT.write(folder, _contents()),
-           {keras_weights.FILE_NAME: mutations.damaged}, _read_checkpoint(exact=False)),
+           {keras_weights.FILE_NAME: mutations.damaged}, _read_keras),
     Reader("safetensors", lambda folder: HUGGING_FACE.write(folder, _contents()),
            {"model.safetensors": mutations.header_edited}, _read_checkpoint(exact=False)),
     Reader("safetensors_shards", _write_shards, {
@@ -276,5 +308,10 @@ READERS = (
     Reader("huggingface_folder", _tokenizer_json, {
         "config.json": mutations.json_edited, "tokenizer.json": mutations.json_edited,
         "tokenizer_config.json": mutations.json_edited}, _read_checkpoint(exact=False)),
+    Reader("undescribed", _tokenizer_json, {
+        "config.json": mutations.json_edited, "model.safetensors": mutations.header_edited}, _read_undescribed),
+    Reader("conversions", _tokenizer_json, {
+        "config.json": mutations.json_edited, "tokenizer.json": mutations.json_edited,
+        "model.safetensors": mutations.header_edited}, _convert),
 )
 

@@ -8,40 +8,44 @@ from typing import Any
 
 from benchmarks.reliability import mutations
 from benchmarks.reliability.fuzz import Reader, bytes_of, expect, one_file
-from data_prep import id_store, records
-from data_prep.settings import RecordSettings, SentenceSettings, VocabularySettings
+from data_prep import id_store, records, work_folder
 from data_prep.workers import Workers
-from extraction.settings import ExtractionSettings
+from docs.make_flags import SCRIPTS
 from finetuning import best_model, description
 from finetuning.settings import FineTuningSettings
 from foundation import files, run_files
 from foundation.flags import CommandLine
-from foundation.settings import Settings
-from modeling.checkpoints.convert import ConversionSettings
 from search import folder as search_folder
 from search import results as search_results
 from search.run import Run, read_metrics
 from search.script import Script
 from search.settings import SearchSettings
-from tasks.classification.files import ClassificationSettings
-from tasks.multiple_choice.files import MultipleChoiceSettings
+from tasks.families import FAMILIES, described_by
 from tasks.ner.files import NerSettings
-from tasks.squad.files import SquadSettings
-from training import metrics_log
+from training import curve, metrics_log
 from training.run_directory import RunDirectory
-from training.settings import PretrainingSettings
 
 # --- State -----------------------------------------------------------------------------------------------------------
 
 
 def _read_results(path: str) -> None:
+    """A result that is damaged is none: the unit is done again."""
     with Workers(1) as workers:
-        kept = workers.run(_never, [("unit",)], os.path.dirname(path), "", schema=dict.fromkeys(id_store.COUNTS, int))
-    assert all(isinstance(kept[0][name], int) for name in id_store.COUNTS)
+        [kept] = workers.run(_done_again, [("unit",)], os.path.dirname(path), "", schema=_RESULT_SCHEMA)
+    assert kept in (_RESULT, _done_again(None))
 
 
-def _never(unit: object) -> dict[str, Any]:
-    raise AssertionError("its result is kept")
+def _done_again(unit: object) -> dict[str, Any]:
+    return dict.fromkeys(id_store.COUNTS, 6)
+
+
+_RESULT = dict.fromkeys(id_store.COUNTS, 5)
+_RESULT_SCHEMA = dict.fromkeys(id_store.COUNTS, int)
+
+
+def _keep_result(folder: str) -> None:
+    with Workers(1) as workers:
+        workers.run(lambda unit: _RESULT, [("unit",)], folder, "", schema=_RESULT_SCHEMA)
 
 
 _MANIFEST = json.dumps({
@@ -82,14 +86,36 @@ def _claim(path: str) -> None:
     RunDirectory(os.path.dirname(path)).claim({"train_batch_size": 32, "num_train_steps": 20, "learning_rate": 5e-5})
 
 
+_JOB = {"description": {"settings": {"max_seq_length": 128}}, "outputs": ["r.tfrecord"], "stamps": [[10, 20]]}
+
+
+def _begin_job(path: str) -> None:
+    """A job takes up its own work, and makes the folder its own where that was another's."""
+    folder = os.path.dirname(path)
+    files.make_folder(os.path.join(folder, work_folder.TOKENIZED_DONE))
+    files.write_text(os.path.join(folder, work_folder.TOKENIZED_DONE, "unit.json"), "{}")
+    with work_folder.locked(folder):
+        if not work_folder.belongs_to(folder, _JOB):
+            work_folder.begin(folder, _JOB)
+            expect(os.listdir(folder), ["job.json"])
+        assert work_folder.belongs_to(folder, _JOB)
+
+
+def _draw(path: str) -> None:
+    folder = os.path.dirname(path)
+    curve.draw(folder, os.path.join(folder, run_files.LEARNING_CURVE), "run", [
+        curve.LOSS, curve.Panel("accuracy", {"accuracy": "accuracy"}, limits=(0, 1))])
+
+
 def _finished_at(path: str) -> None:
     assert isinstance(RunDirectory(os.path.dirname(path)).finished_at(), int)
 
 
 def _read_task(path: str) -> None:
     folder = os.path.dirname(path)
-    for kind in (ClassificationSettings, MultipleChoiceSettings, NerSettings, SquadSettings):
-        CommandLine((kind,)).settings(kind, description.settings(folder, kind))
+    for family in FAMILIES.values():
+        CommandLine((family.settings,)).settings(family.settings, description.settings(folder, family.settings))
+    described_by(description.read(folder))
     description.metric(folder)
 
 
@@ -121,13 +147,15 @@ def _search_metrics(path: str) -> None:
     _Finished(SearchSettings(output_dir=os.path.dirname(path)), Script("run_ner.py"), {}).finish(1.0)
 
 
+def _metric_of_task(path: str) -> None:
+    folder = os.path.dirname(path)
+    files.write_text(os.path.join(folder, run_files.EVAL_RESULTS), "accuracy = 0.5\nf1 = 0.25\nloss = 1.5\n")
+    _Finished(SearchSettings(output_dir=folder), Script("run_ner.py"), {}).finish(1.0)
+
+
 # --- Flags and environment -------------------------------------------------------------------------------------------
 
-_SCRIPTS: tuple[tuple[type[Settings], ...], ...] = (
-    (SentenceSettings,), (VocabularySettings,), (RecordSettings,), (PretrainingSettings,), (ExtractionSettings,),
-    (ConversionSettings,), (SearchSettings,), (ClassificationSettings, FineTuningSettings),
-    (MultipleChoiceSettings, FineTuningSettings), (NerSettings, FineTuningSettings),
-    (SquadSettings, FineTuningSettings))
+_SCRIPTS = tuple(SCRIPTS.values())
 
 
 def _random_flags(_: bytes, rng: random.Random) -> bytes:
@@ -186,11 +214,13 @@ _FLAG_FILE = "--output_dir=x\n--do_train\n# comment\n--train_batch_size=16\n--la
 _FLAG = ("--", " is not a flag")
 
 READERS = (
-    one_file("job_results", "unit.json", json.dumps(dict.fromkeys(id_store.COUNTS, 5)), mutations.json_edited,
-         _read_results),
+    Reader("job_results", _keep_result, {"unit.json": mutations.json_edited}, lambda folder: _read_results(
+        os.path.join(folder, "unit.json"))),
     one_file("manifests", "r.tfrecord.manifest.json", _MANIFEST, mutations.json_edited, _read_manifest),
     one_file("evaluations", run_files.EVALUATIONS, _EVALUATIONS, mutations.json_edited, _read_evaluations),
     one_file("metrics", run_files.METRICS, _METRICS, mutations.json_lines_edited, _read_metrics),
+    one_file("learning_curve", run_files.METRICS, _METRICS, mutations.json_lines_edited, _draw),
+    one_file("job", "job.json", json.dumps(_JOB), mutations.json_edited, _begin_job),
     one_file("run", run_files.RUN, json.dumps({"train_batch_size": 32, "num_train_steps": 10, "learning_rate": 5e-5}),
          mutations.json_edited, _claim),
     one_file("run_finished", run_files.RUN_FINISHED, json.dumps({"step": 10}), mutations.json_edited, _finished_at),
@@ -202,6 +232,7 @@ READERS = (
          _search_finished),
     one_file("search_metrics", run_files.EVAL_RESULTS, "f1 = 0.5\nloss = 1.5\n", mutations.edited, _search_metrics,
          ("eval_results.txt", "--metric")),
+    one_file("search_task", run_files.TASK, _TASK, mutations.json_edited, _metric_of_task, ("task.json", "--metric")),
     Reader("flags", lambda folder: files.write_text(f"{folder}/flags.json", '[0, "--input_file=a", "--output_file=b"]'),
            {"flags.json": _random_flags}, _parse_flags, _FLAG),
     one_file("flag_files", "flags.txt", _FLAG_FILE, mutations.edited, _parse_flag_file, _FLAG),

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 
 from benchmarks.reliability import mutations
 from benchmarks.reliability.fuzz import Reader, bytes_of, expect, one_file
-from data_prep import id_store, split_sentences
+from data_prep import build_vocab, id_store, split_sentences
 from data_prep.id_store import IdStore
-from data_prep.settings import CorpusSettings, SentenceSettings
+from data_prep.settings import CorpusSettings, SentenceSettings, VocabularySettings
 from data_prep.text_blocks import TextReader
 from extraction import lines
 from foundation import files, vocab_file
@@ -64,6 +64,36 @@ def _split(path: str) -> None:
     output = path + ".out"
     split_sentences.run(SentenceSettings(input_file=path, output_file=output, num_workers=1))
     expect("".join(files.read_text(output).split()), "".join(bytes_of(path).decode("utf-8-sig").split()))
+
+
+def _split_with(abbreviations: str) -> None:
+    """Splits with a file of abbreviations; the end of each may only keep sentences together."""
+    folder = os.path.dirname(abbreviations)
+    known = split_sentences.read_abbreviations(abbreviations)
+    lines = bytes_of(abbreviations).decode("utf-8-sig").split("\n")
+    expect(known, [found for line in lines if (found := line.partition("#")[0].strip())])
+    texts = []
+    for given in (None, abbreviations):
+        output = os.path.join(folder, "sentences.txt")
+        split_sentences.run(SentenceSettings(input_file=os.path.join(folder, "a.txt"), output_file=output,
+                                             num_workers=1, abbreviations=given))
+        texts.append(files.read_text(output))
+    expect(*("".join(text.split()) for text in texts))
+    assert len(texts[1].splitlines()) <= len(texts[0].splitlines())
+
+
+def _make_abbreviations(folder: str) -> None:
+    files.write_text(os.path.join(folder, "a.txt"), _TEXT)
+    files.write_text(os.path.join(folder, "abbreviations.txt"), "# Of our reports\nsaid.\nca\n\nnails\nZoë  # a name\n")
+
+
+def _learn(path: str) -> None:
+    output = path + ".vocab"
+    build_vocab.run(VocabularySettings(input_file=path, output_file=output, vocab_size=150, min_frequency=1,
+                                       num_workers=1))
+    vocabulary = Vocabulary.from_file(output)
+    assert set(SPECIAL_TOKENS) <= set(vocabulary.tokens)
+    Tokenizer(vocabulary).encode("a naïve text")
 
 
 def _read_lines(path: str) -> None:
@@ -224,6 +254,9 @@ def _read_conll(path: str) -> None:
 READERS = (
     one_file("texts", "a.txt", _TEXT * 3, mutations.edited, _read_text),
     one_file("sentences", "a.txt", _TEXT * 3, mutations.edited, _split),
+    Reader("abbreviations", _make_abbreviations, {"abbreviations.txt": mutations.edited}, lambda folder: _split_with(
+        os.path.join(folder, "abbreviations.txt"))),
+    one_file("words", "a.txt", _TEXT, mutations.edited, _learn),
     one_file("lines", "a.txt", _TEXT.replace("(", "|||"), mutations.edited, _read_lines),
     one_file("vocabularies", "vocab.txt", _VOCABULARY, mutations.edited, _read_vocabulary),
     one_file("tokenizer.json", "tokenizer.json", _TOKENIZER, mutations.json_edited, _read_tokenizer),

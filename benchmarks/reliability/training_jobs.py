@@ -20,7 +20,6 @@ from extraction.settings import ExtractionSettings
 from finetuning import driver as finetuning
 from finetuning.settings import FineTuningSettings
 from foundation import files, run_files
-from foundation.errors import BertError
 from modeling.checkpoints import convert, formats, google
 from modeling.config import BertConfig
 from search import driver as search
@@ -71,7 +70,7 @@ def jobs(material: str, folder: str) -> list[Job]:
         Job("finetuning", folder, functools.partial(_fine_tune, material, folder), outcome=outcome_of_run),
         Job("search", folder, functools.partial(_search, folder), outcome=outcome_of_search),
         *(Job(f"conversion to {name}", folder,
-              functools.partial(_convert, f"{material}/release", f"{folder}/converted", name))
+              functools.partial(convert.convert, f"{material}/release", f"{folder}/converted", name))
           for name in sorted(formats.FORMATS)),
         *(Job(f"extraction to {name}", folder, functools.partial(extraction.run, _extraction(material, folder, name)))
           for name in _EXTRACTED),
@@ -160,15 +159,6 @@ def _loop(folder: str, **rest: Any) -> LoopSettings:
     # A report of each step, so that they do not depend on where a run was interrupted.
     return LoopSettings(output_dir=f"{folder}/run", save_checkpoints_steps=2, eval_every_steps=2, iterations_per_loop=1,
                         **rest)
-
-
-def _convert(source: str, folder: str, name: str) -> None:
-    try:
-        convert.convert(source, folder, name)
-    except BertError as error:
-        # Killed in its last operation, a conversion is complete, and is refused for that: the files are compared.
-        if "not empty" not in str(error):
-            raise
 
 
 def _search(folder: str) -> None:

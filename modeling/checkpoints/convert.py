@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from foundation import files, run_files, vocab_file
 from foundation.errors import BertError
 from foundation.settings import DATA, MODEL, Settings, setting
 from modeling.checkpoints import load, tokenizer_files
-from modeling.checkpoints.format import Contents
+from modeling.checkpoints.format import CheckpointReader, Contents
 from modeling.checkpoints.formats import FORMATS
 from modeling.checkpoints.sizes import check_sizes
 from modeling.checkpoints.training_state import lines_of, slots_in
@@ -24,7 +26,8 @@ class ConversionSettings(Settings):
     """Settings of `convert_checkpoint.py`."""
 
     input: str = setting(help="The checkpoint: a prefix, a file or a folder.", group=DATA)
-    output: str = setting(help="The folder to write; it must not exist or be empty.", group=DATA)
+    output: str = setting(
+        help="The folder to write. It must not exist, or be empty, or hold this very conversion.", group=DATA)
     format: str = setting(
         help="The format to write. " + " ".join(f"{name}: {FORMATS[name].description}." for name in sorted(FORMATS)),
         group=DATA, choices=tuple(sorted(FORMATS)))
@@ -48,6 +51,7 @@ class Conversion:
         left_out: names in the source that the target has no place for.
         slots: those of them that are optimizer slots.
         notes: what else the user should know, a line each.
+        existed: whether the folder held all of it before.
     """
 
     source: str
@@ -58,11 +62,13 @@ class Conversion:
     left_out: tuple[str, ...]
     slots: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    existed: bool = False
 
     def summary(self) -> str:
         """A few lines for the console."""
         return "\n".join([
-            f"{self.source} ({self.source_format}): {self.written} tensors written to {self.folder} ({self.format}).",
+            f"{self.source} ({self.source_format}): {self.written} tensors "
+            f"{'are already in' if self.existed else 'written to'} {self.folder} ({self.format}).",
             *lines_of("left out", self.left_out, set(self.slots)),
             *(f"  {note}" for note in self.notes)])
 
@@ -73,7 +79,8 @@ def convert(source: str, folder: str, target_format: str, config_file: str | Non
 
     Args:
         source: a path as `--init_checkpoint` takes it.
-        folder: made where it does not exist; gets weights, configuration and, where known, vocabulary and task.
+        folder: made where it does not exist; gets weights, configuration and, where known, vocabulary and task. One
+            that holds all of this already is left as it is.
         target_format: a key of FORMATS.
         config_file: the configuration; None for the one in the source's folder.
         vocab_file: the vocabulary; None for the one in the source's folder.
@@ -96,11 +103,37 @@ def convert(source: str, folder: str, target_format: str, config_file: str | Non
         tokens=_vocabulary(checkpoint, vocab_file, config),
         task=_task(checkpoint),
         labels=checkpoint.labels())
-    with _new_folder(folder):
-        left_out = [*reader.unknown, *FORMATS[target_format].write(folder, contents)]
+    existing = _converted(folder, target_format, contents)
+    if existing:
+        files.sync(folder)
+        left_out = [*reader.unknown, *(name for name in reader.names if name not in existing.shapes)]
+    else:
+        with _new_folder(folder):
+            left_out = [*reader.unknown, *FORMATS[target_format].write(folder, contents)]
     written = len(reader.names) + len(reader.unknown) - len(left_out)
     return Conversion(checkpoint.path, checkpoint.format.name, target_format, folder, written, tuple(left_out),
-                      frozenset(slots_in(reader.names).intersection(left_out)), _notes(config, target_format))
+                      frozenset(slots_in(reader.names).intersection(left_out)), _notes(config, target_format),
+                      existed=bool(existing))
+
+
+def _converted(folder: str, target_format: str, contents: Contents) -> CheckpointReader | None:
+    """The checkpoint in a folder where that is this conversion, complete: one that was killed before it could say so.
+
+    Configuration, vocabulary and labels are compared first, then every tensor.
+    """
+    try:
+        found = load.find(folder)
+        if found.folder != folder.rstrip("/") or found.format.name != target_format:
+            return None
+        same = (found.config() == contents.config and tokenizer_files.vocabulary_of(folder) == contents.tokens
+                and contents.labels in (None, found.labels()))
+        read, source = found.reader, contents.reader
+        if same and not read.unknown and all(
+                name in source.shapes and np.array_equal(read.get(name), source.get(name)) for name in read.names):
+            return read
+    except BertError:
+        pass
+    return None
 
 
 @contextlib.contextmanager

@@ -117,5 +117,7 @@ def _first_line(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (_BYTES_OF_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    _soft, _hard = resource.getrlimit(resource.RLIMIT_AS)
+    if _soft == resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_AS, (_BYTES_OF_MEMORY, _hard))
     print(json.dumps(_described(sys.argv[1])))

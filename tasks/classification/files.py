@@ -27,8 +27,7 @@ class ClassificationSettings(TableSettings, FileSettings):
         "language", "max_seq_length")
     task_name: str | None = setting(
         None, group=DATA, released=True,
-        help="cola, sst-2, mrpc, qqp, sts-b, mnli, qnli, rte, wnli, ax, xnli; or custom: your own files, described by "
-             "the flags below.")
+        help=f"{', '.join(glue.GLUE)}; or custom: your own files, described by the flags below.")
     data_dir: str | None = setting(
         None, group=DATA, released=True, help="Folder of the task's files, or GLUE's with a folder for each task.")
     text_a_column: str | None = setting(

@@ -48,7 +48,8 @@ class MultipleChoiceTask(FileTask):
 
     def features(self, examples: Sequence[Question], tokenizer: "Tokenizer", training: bool) -> Features:
         """A row for each question."""
-        return features.make_features(examples, tokenizer, self.max_seq_length, len(self.data.choice_columns))
+        num_choices = len(examples[0].choices if examples else self.data.choice_columns)
+        return features.make_features(examples, tokenizer, self.max_seq_length, num_choices)
 
     def network(self) -> Network:
         """One score for each choice."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foundation import files
+from foundation import files, run_files
+from foundation.errors import BertError
 from inputs.features import Features
 from tasks.labels import Labels
 from tasks.ner import features, scores
@@ -16,6 +17,10 @@ from tasks.task import FileTask, Network, Predicted
 
 if TYPE_CHECKING:
     from tokenization.tokenizer import Tokenizer
+
+
+# The kernel of a BiLSTM's state, [units, 4 * units], in `modeling.feature_tagger`.
+_STATE = "tagger/bilstm_0/forward_lstm/lstm_cell/recurrent_kernel"
 
 
 class NerTask(FileTask):
@@ -59,6 +64,16 @@ class NerTask(FileTask):
         from tasks.ner.network import NerNetwork
 
         return NerNetwork(self.settings, len(self.data.labels))
+
+    def check_weights(self, place: str, shapes: Mapping[str, Sequence[int]]) -> None:
+        """Raises BertError where --lstm_size is not that of the weights."""
+        if not self.settings.feature_based:
+            return
+        size = [*shapes.get(_STATE, ()), 0][0]
+        if size != self.settings.lstm_size:
+            found = f"a BiLSTM of {size:,} units" if size else "no BiLSTM"
+            raise BertError(f"{place}: has {found}; by --lstm_size or {run_files.TASK} it is one of "
+                            f"{self.settings.lstm_size:,}.")
 
     def score(self, split: str, predicted: Predicted) -> dict[str, float]:
         """Entity-level F1, precision and recall and the accuracy of tags, in percent as conlleval prints them; and the

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -107,3 +108,12 @@ def test_mistakes_are_reported(load, tiny_release):
     tagger = load("ner")
     assert "One text in place of a list of words" in error(tagger.predict, ["w1 w2"])
     assert "Sentence 1 has no words." in error(tagger.predict, [["w1"], []])
+
+
+def test_size_of_a_bilstm_that_the_weights_do_not_have_is_refused_before_it_is_built(models, tmp_path):
+    shutil.copytree(models.folder / "ner", tmp_path / "ner")
+    path = tmp_path / "ner/final_model/task.json"
+    described = json.loads(path.read_text())
+    path.write_text(json.dumps({**described, "feature_based": True, "features": "last", "lstm_size": 10**15}))
+    found = error(bert.load_finished, str(tmp_path / "ner"))
+    assert "bert_model.ckpt: has no BiLSTM; by --lstm_size or task.json it is one of 1,000,000,000,000,000." in found

@@ -97,6 +97,12 @@ def test_own_abbreviations_do_not_end_a_sentence():
     assert len(SentenceSplitter(["bzw."]).split("Das ist bzw. Das war gut.")) == 1
 
 
+def test_file_of_abbreviations_is_one_that_people_edit(tmp_path):
+    path = tmp_path / "abbreviations.txt"
+    path.write_bytes("\ufeff# ours\r\nbzw.\r\n\r\nd.h.  # a\u2028b\n".encode())
+    assert split_sentences.read_abbreviations(str(path)) == ["bzw.", "d.h."]
+
+
 _PIECES = st.sampled_from([
     "a", "The", "Mr", "U.S", "J", "I", "3", ".", "!", "?", "…", "...", '"', "”", "(", ")", "[1]", " ", " ", " ", "\n",
     "\u00a0", "\u3000", "é", ":2", "。", "」", "と", "؟", "।", "-", "\u2028",

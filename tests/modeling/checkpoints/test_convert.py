@@ -136,6 +136,35 @@ def test_folder_that_is_not_empty_is_not_written_to(tmp_path):
         convert.convert(release(tmp_path / "x", CONFIG), str(tmp_path / "full"), "google")
 
 
+@pytest.mark.parametrize("target", FORMATS)
+def test_complete_conversion_is_recognised(tmp_path, target):
+    """The state that a process leaves that is killed after its last file operation."""
+    (tmp_path / "release").mkdir()
+    source, folder = release(tmp_path / "release"), tmp_path / "converted"
+    first = convert.convert(source, str(folder), target)
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+    again = convert.convert(source, f"{folder}/", target)
+    assert (again.existed, again.written, again.left_out) == (True, first.written, first.left_out)
+    assert f"{first.written} tensors are already in {folder}" in again.summary()
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("change", ["weights", "vocabulary", "configuration", "format"])
+def test_another_conversion_in_the_folder_is_refused(tmp_path, change):
+    (tmp_path / "release").mkdir()
+    source, folder = release(tmp_path / "release"), str(tmp_path / "converted")
+    convert.convert(source, folder, "huggingface")
+    if change == "weights":
+        google.write(f"{source}/bert_model.ckpt", {
+            name: values + (name == "bert/pooler/dense/bias") for name, values in tensors(source).items()})
+    elif change == "vocabulary":
+        files.write_text(f"{source}/vocab.txt", "".join(f"{token}\n" for token in reversed(TOKENS)))
+    elif change == "configuration":
+        CONFIG.replace(hidden_act="relu").to_json_file(f"{source}/bert_config.json")
+    with pytest.raises(BertError, match="converted: exists and is not empty"):
+        convert.convert(source, folder, "keras" if change == "format" else "huggingface")
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("kib", [1, 3000])
 def test_full_disk_is_one_line_and_leaves_nothing(tmp_path, kind, kib):
@@ -191,8 +220,7 @@ def test_conversion_killed_at_any_file_operation_is_made_by_the_same_command(tmp
         if "unfinished" in left:
             with pytest.raises(BertError, match=r"cut: (its conversion was cut short|no checkpoint in this folder)"):
                 load.find(cut)
-        if left != names:  # else it was finished
-            convert.convert(first, cut, "keras")
+        assert convert.convert(first, cut, "keras").existed == (left == names)
         assert sorted(files.names_in(cut)) == names
         assert_bit_for_bit(tensors(cut), tensors(first))
         shutil.rmtree(cut)
