@@ -3,7 +3,7 @@
 import dataclasses
 
 from foundation.settings import EVALUATION, HARDWARE, SAVING, TRAINING, Settings, nested, setting
-from training.settings import HardwareSettings, InitialModelSettings, LoopSettings, OptimizationSettings
+from training.settings import PACK, HardwareSettings, InitialModelSettings, LoopSettings, OptimizationSettings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -13,7 +13,8 @@ class FineTuningSettings(Settings):
     initial_model: InitialModelSettings = nested(InitialModelSettings)
     do_train: bool = setting(False, group=TRAINING, released=True, help="Train.")
     train_batch_size: int = setting(
-        32, at_least=1, group=TRAINING, released=True, help="Examples of one update, over all devices.")
+        32, at_least=1, group=TRAINING, released=True,
+        help="Examples of one update, over all devices; with --pack on average.")
     num_train_epochs: float = setting(
         3.0, at_least=0.0, group=TRAINING, released=True, help="Passes over the training set.")
     warmup_proportion: float = setting(
@@ -37,7 +38,12 @@ class FineTuningSettings(Settings):
              "scores.")
     static_shapes: str = setting(
         "auto", choices=("auto", "true", "false"), group=HARDWARE,
-        help="Pad every batch to --max_seq_length. auto: on TPUs; elsewhere batches have sequences of similar length.")
+        help="Pad every batch to --max_seq_length. auto: on TPUs; elsewhere batches have sequences of similar length. "
+             "With --pack all batches have one shape.")
+    pack: str = setting(
+        "auto", choices=PACK, group=HARDWARE,
+        help="Put several examples into one row, so that hardly any padding is computed. auto: with XLA, unless "
+             "--static_shapes=false.")
     hardware: HardwareSettings = nested(HardwareSettings)
     loop: LoopSettings = nested(LoopSettings)
     keep_checkpoints: bool = setting(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from finetuning import description
+from finetuning import description, packing
 from finetuning.best_model import BestModel, best_of, read_evaluations
 from finetuning.evaluation import Evaluator
 from finetuning.objective import TaskObjective
@@ -17,7 +17,9 @@ from finetuning.splits import Splits
 from foundation import run_files
 from foundation.errors import BertError
 from inputs import batching
+from inputs import packing as packed_inputs
 from inputs.features import Features
+from inputs.packing import PackedPlan
 from modeling.checkpoints import load
 from modeling.config import BertConfig
 from modeling.models import all_variables
@@ -41,6 +43,7 @@ class Run:
         splits: Splits.
         config: BertConfig, with the casing in force.
         static_shapes: whether every batch is padded to the task's max_seq_length.
+        plan: of packed training batches; None where a row is an example.
         setup: Setup.
         evaluator: Evaluator.
         reporter: Reporter.
@@ -56,6 +59,7 @@ class Run:
     splits: Splits
     config: BertConfig
     static_shapes: bool
+    plan: PackedPlan | None
     setup: Setup[TaskObjective]
     evaluator: Evaluator
     reporter: Reporter
@@ -85,20 +89,23 @@ def prepare(task: Task, settings: FineTuningSettings, models: list[InitialModel]
             task.check_weights(member.checkpoint.path, member.checkpoint.reader.shapes)
     config = models[0].config.replace(do_lower_case=models[0].do_lower_case)
     network = task.network()
+    packs = packing.is_on(settings, placement, network)
+    plan = packing.training_plan(features, settings, task.max_seq_length, placement) if packs and features else None
     made = setup.make_setup(
         placement, directory, settings.optimization.random_seed,
-        lambda: network.model(config, placement.dtype, placement.unpads and not static_shapes),
+        lambda: network.model(config, placement.dtype, placement.unpads and (packs or not static_shapes)),
         lambda model: TaskObjective(network, model, task.terms_per_row(features) if features else 1.0))
 
-    training = _training(made, settings, len(features)) if features else None
+    training = _training(made, settings, _steps(settings, features, plan)) if features else None
     tokens = float(np.diff(features.row_splits).mean()) * features.sequences_per_row if features else 1.0
-    reporter = Reporter(directory, training.last_step if training else 0, settings.train_batch_size, tokens)
+    reporter = Reporter(directory, training.last_step if training else 0,
+                        plan.examples_per_batch if plan else settings.train_batch_size, tokens)
     members = [functools.partial(load_weights, task, made.model, member)
                for member in models] if settings.ensemble else []
-    evaluator = Evaluator(task, splits, tokenizer, RowPredictor(task, placement, made.objective, static_shapes),
+    evaluator = Evaluator(task, splits, tokenizer, RowPredictor(task, placement, made.objective, static_shapes, packs),
                           members, placement.is_chief, label_orders)
     best = BestModel(directory, task.metric, settings.early_stop)
-    return Run(task, settings, models, splits, config, static_shapes, made, evaluator, reporter, best, features,
+    return Run(task, settings, models, splits, config, static_shapes, plan, made, evaluator, reporter, best, features,
                training, label_orders)
 
 
@@ -138,6 +145,8 @@ def start(run: Run) -> int:
     run.reporter.print(f"{run.task.name}: {len(features):,} rows, {training.schedule.num_train_steps:,} steps; "
                        f"{parameters:,} parameters; {run.setup.placement.describe()}.")
     run.reporter.print(line)
+    if run.plan:
+        run.reporter.print(packing.describe(run.plan))
     return step
 
 
@@ -147,10 +156,14 @@ def train(run: Run, first_step: int) -> int:
     assert features and training
     if first_step >= training.last_step or run.best.given_up:
         return first_step
-    plan = batching.training_plan(
-        features.lengths, run.settings.train_batch_size, training.schedule.num_train_steps,
-        run.settings.optimization.random_seed, run.task.max_seq_length, run.static_shapes)
-    return setup.train(run.setup, training, run.reporter, batching.batches(features, plan, first_step), first_step,
+    if run.plan:
+        batches = packed_inputs.batches(features, run.plan, first_step)
+    else:
+        plan = batching.training_plan(
+            features.lengths, run.settings.train_batch_size, training.schedule.num_train_steps,
+            run.settings.optimization.random_seed, run.task.max_seq_length, run.static_shapes)
+        batches = batching.batches(features, plan, first_step)
+    return setup.train(run.setup, training, run.reporter, batches, first_step,
                        evaluate=functools.partial(_evaluate_and_keep, run))
 
 
@@ -242,8 +255,13 @@ def _training_features(task: Task, splits: Splits, tokenizer: Any, is_chief: boo
     return features
 
 
-def _training(made: Setup, settings: FineTuningSettings, rows: int) -> Training:
-    steps = max(1, int(rows / settings.train_batch_size * settings.num_train_epochs))
+def _steps(settings: FineTuningSettings, features: Features, plan: PackedPlan | None) -> int:
+    if plan:
+        return len(plan.examples)
+    return max(1, int(len(features) / settings.train_batch_size * settings.num_train_epochs))
+
+
+def _training(made: Setup, settings: FineTuningSettings, steps: int) -> Training:
     schedule = WarmupLinearDecay(
         settings.optimization.learning_rate, steps, int(steps * settings.warmup_proportion))
     return Training(setup.build_optimizer(made, settings.optimization), schedule, settings.optimization, settings.loop)
@@ -271,4 +289,5 @@ def _decisive_settings(run: Run, training: Training) -> dict[str, Any]:
         "train_batch_size": settings.train_batch_size, "num_train_epochs": settings.num_train_epochs,
         "init_checkpoint": settings.initial_model.init_checkpoint,
         "static_shapes": run.static_shapes, "data": run.splits.key("train", training=True),
+        **({"packed_rows": [run.plan.examples.shape[1], run.plan.length]} if run.plan else {}),
     }

@@ -8,6 +8,7 @@ and seed alone, so a resumed run continues at the same batch. `modeling.packed_r
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -87,6 +88,37 @@ def prediction_plan(features: Features, batch_size: int, max_seq_length: int, di
     stream = np.full((batches * rows, packed.shape[1]), -1, np.int32)
     stream[: len(packed)] = packed
     return _plan(stream.reshape(batches, rows, -1), sizes, length)
+
+
+class Place(NamedTuple):
+    """Where the outputs of an example are.
+
+    Attributes:
+        example: its number.
+        row, start, end: its tokens in outputs [rows, length, ...].
+        slot: its place in outputs [rows * slots, ...].
+    """
+
+    example: int
+    row: int
+    start: int
+    end: int
+    slot: int
+
+
+def places(examples: np.ndarray, tokens: np.ndarray) -> list[Place]:
+    """The places of a batch's examples.
+
+    Args:
+        examples: int [rows, slots], -1 in slots that hold none.
+        tokens: of every example (`tokens_of`).
+    """
+    sizes = np.where(examples >= 0, tokens[examples], 0)
+    ends = np.cumsum(sizes, axis=1)
+    rows, slots = np.nonzero(examples >= 0)
+    columns = (examples[rows, slots], rows, (ends - sizes)[rows, slots], ends[rows, slots],
+               rows * examples.shape[1] + slots)
+    return [Place(*each) for each in zip(*(column.tolist() for column in columns))]
 
 
 def tokens_of(features: Features) -> np.ndarray:

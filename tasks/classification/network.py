@@ -18,6 +18,8 @@ class ClassificationNetwork:
         num_labels: number of labels; None for a regression.
     """
 
+    packs = True
+
     def __init__(self, num_labels: int | None) -> None:
         self.num_labels = num_labels
 

@@ -14,6 +14,8 @@ from tasks.network import row_weights
 class MultipleChoiceNetwork:
     """The model and its loss (`tasks.task.Network`)."""
 
+    packs = True
+
     def model(self, config: BertConfig, dtype: str, unpad: bool) -> keras.Model:
         """Returns logits float32 [rows, choices]."""
         return MultipleChoiceModel(config, unpad=unpad, dtype=dtype)

@@ -24,6 +24,7 @@ class NerNetwork:
     def __init__(self, settings: NerSettings, num_labels: int) -> None:
         self.settings = settings
         self.num_labels = num_labels
+        self.packs = not settings.feature_based  # a BiLSTM reads on from one sequence to the next
 
     def model(self, config: BertConfig, dtype: str, unpad: bool) -> keras.Model:
         """Returns logits float32 [rows, seq, labels]."""
@@ -35,6 +36,8 @@ class NerNetwork:
     def term_weights(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """1 for each labelled word of a real row: float32 [rows * seq]."""
         labelled = tf.cast(batch["token_labels"] >= 0, tf.float32)
+        if "part_starts" in batch:  # there is no token of an example that is not real
+            return tf.reshape(labelled, [-1])
         return tf.reshape(labelled * row_weights(batch)[:, None], [-1])
 
     def losses(self, outputs: Mapping[str, tf.Tensor], batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
