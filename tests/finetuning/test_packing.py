@@ -132,7 +132,8 @@ def task(tmp_path_factory):
                  for label in rng.integers(0, 2, 48)]
         (folder / f"{name}.tsv").write_text("".join(f"{line}\n" for line in ["text\tlabel", *lines]))
     return {"task_name": "custom", "labels": ("0", "1"), "text_a_column": "text", "label_column": "label",
-            "header": True, "max_seq_length": 16, **{f"{name}_file": str(folder / f"{name}.tsv") for name in ("train", "dev", "test")}}
+            "header": True, "max_seq_length": 16,
+            **{f"{name}_file": str(folder / f"{name}.tsv") for name in ("train", "dev", "test")}}
 
 
 def test_packed_run_stopped_and_resumed_ends_with_the_weights_of_a_whole_one(task, tiny_release, tmp_path, capsys):
