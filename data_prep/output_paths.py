@@ -11,6 +11,10 @@ from foundation.errors import BertError
 _LOCAL_SCHEME = "file://"
 
 
+class _Written(Exception):
+    """The temporary file could be written; it is given up."""
+
+
 def check(outputs: Sequence[str], inputs: Iterable[str]) -> None:
     """Checks the files that a job writes, and makes their folders.
 
@@ -56,11 +60,9 @@ def _identities(path: str) -> list[str | tuple[int, int]]:
 def _check_writable(path: str) -> None:
     """Writes an empty temporary file in the place of the file to come."""
     try:
-        files.make_folder(os.path.dirname(path))
-        probe = f"{path}.tmp-{os.getpid()}"
-        with files.writing(path), files.open_file(probe, "wb") as file:
-            file.write(b"")  # a remote file is not made before
-        with contextlib.suppress(FileNotFoundError):  # another process may take it for a leftover
-            files.remove(probe)
+        with contextlib.suppress(_Written), files.atomic(path) as temporary:
+            with files.open_file(temporary, "wb") as file:
+                file.write(b"")  # a remote file is not made before
+            raise _Written
     except files.errors() as error:
         raise BertError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}).") from None

@@ -221,8 +221,7 @@ def _make_outputs(workers: Workers, folder: str, outputs: list[str], manifest_pa
     source = os.path.join(folder, work_folder.CHUNKS)
     total = sentence_pairs.rows_in(os.path.join(folder, work_folder.PLAN))
     for path in (manifest_path, *outputs):
-        files.remove_leftovers(path)
-        for leftover in files.glob(f"{path}.tmp-*") if files.is_remote(path) else ():
+        for leftover in files.glob(f"{path}{files.TEMPORARY}*") if files.is_remote(path) else ():
             files.remove(leftover)
     if files.exists(manifest_path):
         files.remove(manifest_path)

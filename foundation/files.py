@@ -9,6 +9,7 @@ import errno
 import fcntl
 import glob as local_glob
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ from foundation.errors import BertError
 
 _OUT_OF_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _OUT_OF_SPACE_MESSAGES = ("no space left", "file too large", "disk quota")
-TEMPORARY = ".tmp-"  # between a file's name and the process that writes it
+TEMPORARY = ".tmp-"  # between a file's name and a number
 _NOT_WRITABLE = (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
 
 
@@ -261,36 +262,52 @@ def atomic(path: str) -> Iterator[str]:
     """Yields a temporary path in the same folder, renamed to `path` when the block succeeds, removed when it fails.
 
     The file is on the disk before it has its name, so that not even a power cut leaves half of it. What a killed
-    process left of the same file is removed.
+    process left of the same file is taken over: temporary names are tried in turn, and those of living processes are
+    locked. So no folder has to be searched for leftovers.
 
     Raises:
         BertError: the disk is full, or the folder cannot be written.
     """
-    temporary = f"{path}{TEMPORARY}{os.getpid()}"
-    try:
-        with writing(path):
-            make_folder(os.path.dirname(path))
-            with _reserved(temporary):
-                remove_leftovers(path)
-                yield temporary
-                sync(temporary)
-                rename(temporary, path)
-            sync(os.path.dirname(path) or ".")
-    except BaseException:
-        with contextlib.suppress(*errors()):
-            remove(temporary)
-        raise
+    with writing(path), contextlib.ExitStack() as held:
+        make_folder(os.path.dirname(path))
+        temporary = f"{path}{TEMPORARY}{os.getpid()}" if is_remote(path) else held.enter_context(_reserved(path))
+        try:
+            yield temporary
+            sync(temporary)
+            rename(temporary, path)
+        except BaseException:
+            with contextlib.suppress(*errors()):
+                remove(temporary)
+            raise
+        sync(os.path.dirname(path) or ".")
 
 
 @contextlib.contextmanager
-def _reserved(temporary: str) -> Iterator[None]:
-    """Marks a temporary file as one that a living process is writing."""
-    if is_remote(temporary):
-        yield
-        return
-    with open(temporary, "wb") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
-        yield
+def _reserved(path: str) -> Iterator[str]:
+    """Yields an empty temporary file of `path` that is this process's while the block lasts."""
+    for number in itertools.count():
+        temporary = f"{path}{TEMPORARY}{number}"
+        left_over = os.path.exists(temporary)
+        with open(temporary, "ab") as file:
+            if not _locked(file.fileno(), temporary):
+                continue
+            if left_over:
+                _remove_parts(temporary)
+                file.truncate(0)
+            # Of processes that wrote the same file at once and were killed.
+            while os.path.exists(f"{path}{TEMPORARY}{(number := number + 1)}"):
+                _remove_leftover(f"{path}{TEMPORARY}{number}")
+            yield temporary
+            return
+
+
+def _locked(descriptor: int, path: str) -> bool | None:
+    """Locks what is open; false where another process holds it, None where another has renamed or removed it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), os.stat(path)) or None
+    except (BlockingIOError, FileNotFoundError) as error:
+        return False if isinstance(error, BlockingIOError) else None
 
 
 def remove_leftovers(path: str) -> None:
@@ -298,12 +315,20 @@ def remove_leftovers(path: str) -> None:
     if is_remote(path):
         return
     for leftover in glob(f"{local_glob.escape(path)}{TEMPORARY}*"):
-        with contextlib.suppress(OSError), open(leftover, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A writer may keep a folder of parts next to its file, under the file's name.
-            for folder in glob(f"{local_glob.escape(leftover)}-*"):
-                shutil.rmtree(folder)
-            os.remove(leftover)
+        _remove_leftover(leftover)
+
+
+def _remove_leftover(temporary: str) -> None:
+    with contextlib.suppress(OSError), open(temporary, "rb") as file:
+        if _locked(file.fileno(), temporary):
+            _remove_parts(temporary)
+            os.remove(temporary)
+
+
+def _remove_parts(temporary: str) -> None:
+    """Removes folders of parts that a writer may keep next to its file, under its name."""
+    for folder in glob(f"{local_glob.escape(temporary)}-*"):
+        shutil.rmtree(folder)
 
 
 def sync(path: str) -> None:
@@ -324,20 +349,25 @@ def lock(folder: str) -> Iterator[None]:
     Raises:
         BertError: another process holds it.
     """
-    make_folder(folder)
     if is_remote(folder):
+        make_folder(folder)
         yield
         return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    while True:  # again where another process removes the folder in the meantime
+        make_folder(folder)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BertError(f"{folder}: another process is writing there. Wait for it, or choose another folder."
-                            ) from None
-        yield
-    finally:
-        os.close(descriptor)
+            descriptor = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        try:
+            locked = _locked(descriptor, folder)
+            if locked is False:
+                raise BertError(f"{folder}: another process is writing there. Wait for it, or choose another folder.")
+            if locked:
+                yield
+                return
+        finally:
+            os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -32,8 +32,11 @@ class KillSettings(Settings):
         None, at_least=0, group=EVALUATION, help="File operations of each job to kill it at. Default: all.")
     twice: int = setting(
         20, at_least=0, group=EVALUATION, help="Further times that the start after the kill is killed too.")
+    damaged: int = setting(
+        40, at_least=0, group=EVALUATION,
+        help="Further times that an intermediate file of create_pretraining_data is damaged before the next start.")
     processes: int = setting(
-        10, at_least=0, group=EVALUATION, help="Times that each command is killed as a process.")
+        15, at_least=0, group=EVALUATION, help="Times that each command is killed as a process.")
 
 
 def run(settings: KillSettings, folder: str) -> list[Report]:
@@ -50,8 +53,7 @@ def run(settings: KillSettings, folder: str) -> list[Report]:
         if group not in _GROUPS:
             raise BertError(f"--jobs: {group!r} is not one of {', '.join(_GROUPS)}.")
     if set(settings.jobs) - {"data"}:
-        training_jobs.import_all()
-    import tensorflow_text  # noqa: F401  (before the fork, and not run: children share it)
+        training_jobs.import_all()  # before the fork: children share it
 
     materials = {module: module.write_material(os.path.join(folder, module.__name__))
                  for module in {_GROUPS[group] for group in settings.jobs}}
@@ -61,7 +63,7 @@ def run(settings: KillSettings, folder: str) -> list[Report]:
         module, out = _GROUPS[group], os.path.join(folder, "out")
         for job in module.jobs(materials[module], out):
             if _belongs(job, group, module):
-                reports.append(kills.kill_points(job, settings.points, settings.twice))
+                reports.append(kills.kill_points(job, settings.points, settings.twice, settings.damaged))
                 print(reports[-1].summary(), flush=True)
         for job, arguments in module.commands(materials[module], out) if settings.processes else ():
             if _belongs(job, group, module):
@@ -81,8 +83,10 @@ def main(settings: KillSettings) -> None:
     with tempfile.TemporaryDirectory() as folder:
         reports = run(settings, folder)
     faults = sum(len(report.faults) for report in reports)
-    print(f"{sum(report.kills for report in reports):,} kills, {faults:,} faults, on {parallel.default_num_workers()} "
-          "cores")
+    kills_of = {name: sum(getattr(report, name) for report in reports) for name in ("kills", "processes", "damaged")}
+    print(f"{kills_of['kills']:,} kills, {faults:,} faults, on {parallel.default_num_workers()} cores; "
+          f"{kills_of['processes']:,} kills were of commands with all their processes, {kills_of['damaged']:,} were "
+          "followed by damage to an intermediate file")
     if faults:
         raise BertError(f"{faults} outcomes differ from the undisturbed run's.")
 

@@ -16,6 +16,8 @@ from tests.data_prep import corpora
 _CHUNK_ROWS = 300
 _BLOCK_TOKENS = 4000
 _BLOCK_BYTES = 8000
+# Without a description that can be read, the files of a job are nobody's.
+_REFUSED = ("holds other files. Remove it", "exists, and no")
 
 
 def jobs(material: str, folder: str) -> list[Job]:
@@ -49,7 +51,7 @@ def jobs(material: str, folder: str) -> list[Job]:
         shutil.copytree(f"{material}/others", folder, dirs_exist_ok=True)
 
     return [Job("split_sentences", folder, split), Job("build_vocab", folder, learn),
-            Job("create_pretraining_data", folder, make),
+            Job("create_pretraining_data", folder, make, intermediates=".r.work/**/*", refused=_REFUSED),
             Job("create_pretraining_data --overwrite", folder, functools.partial(make, overwrite=True), others)]
 
 

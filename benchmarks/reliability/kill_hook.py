@@ -19,8 +19,6 @@ _OS = ("replace", "rename", "remove", "unlink", "rmdir", "mkdir", "fsync", "trun
        "chmod")
 # Functions that write files, where their module has been imported.
 LIBRARIES = ("tensorflow.raw_ops:SaveV2", "tensorflow.raw_ops:MergeV2Checkpoints", "safetensors.numpy:save_file")
-# A TFRecord file gets a record at a time; one write in so many is an operation.
-_RECORDS_TOGETHER = 50
 
 kinds: collections.Counter[str] = collections.Counter()
 _stop_at: list[int] = []
@@ -40,7 +38,6 @@ def install(stop_at: int | None) -> None:
     for library in LIBRARIES:
         module, _, name = library.partition(":")
         _wrap_library(module, name)
-    _wrap_record_writer()
 
 
 def operation(kind: str, before_end: Any = None) -> None:
@@ -112,27 +109,3 @@ def _wrap_library(module: str, name: str) -> None:
         return result
 
     setattr(owner, name, run)
-
-
-def _wrap_record_writer() -> None:
-    tensorflow = sys.modules.get("tensorflow")
-    if tensorflow is None:
-        return
-
-    class Writer(tensorflow.io.TFRecordWriter):
-        """A writer of records whose every 50th record, and whose end, are operations."""
-
-        written = 0
-
-        def write(self, record: bytes) -> None:
-            super().write(record)
-            self.written += 1
-            if self.written % _RECORDS_TOGETHER == 1:
-                operation("record", self.flush)
-
-        def close(self) -> None:
-            operation("close")
-            super().close()
-            operation("close")
-
-    tensorflow.io.TFRecordWriter = Writer

@@ -33,6 +33,9 @@ class Job:
         run: does the job in this process.
         prepare: puts into the empty folder what the job needs there.
         outcome: from the folder to what is compared; by default the bytes of all files, so that leftovers differ too.
+        intermediates: pattern of the files, below the folder, that may be damaged between a kill and the next start;
+            empty where there are none.
+        refused: what the next start may say, in a message of its own, where it does not take damaged files over.
     """
 
     name: str
@@ -40,6 +43,8 @@ class Job:
     run: Callable[[], Any]
     prepare: Callable[[], Any] = lambda: None
     outcome: Callable[[str], Outcome] | None = None
+    intermediates: str = ""
+    refused: tuple[str, ...] = ()
 
     def clear(self) -> None:
         """Makes the folder as it is before the job."""
@@ -60,6 +65,8 @@ class Report:
         name: of the job.
         operations: how many an undisturbed run has.
         kills: how many processes were killed.
+        processes: how many of them were commands, with all their workers.
+        damaged: after how many of them a file was damaged.
         faults: where the outcome was another, in words.
         seconds: that it took.
     """
@@ -67,6 +74,8 @@ class Report:
     name: str
     operations: int = 0
     kills: int = 0
+    processes: int = 0
+    damaged: int = 0
     faults: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
 
@@ -86,13 +95,14 @@ def contents(folder: str) -> Outcome:
             for path in sorted(root.rglob("*"))}
 
 
-def kill_points(job: Job, points: int | None = None, twice: int = 0, seed: int = 0) -> Report:
+def kill_points(job: Job, points: int | None = None, twice: int = 0, damaged: int = 0, seed: int = 0) -> Report:
     """Kills a job at its file operations, in forked children.
 
     Args:
         job: Job.
         points: how many operations, spread evenly; None for each of them.
         twice: so many further times the start after the kill is killed too, both at random operations.
+        damaged: so many further times an intermediate file is damaged before the next start, where the job has such.
         seed: of the random operations.
 
     Returns:
@@ -110,19 +120,59 @@ def kill_points(job: Job, points: int | None = None, twice: int = 0, seed: int =
     plans = [(point,) for point in chosen]
     plans += [(rng.randint(1, operations), rng.randint(1, operations)) for _ in range(twice)]
     for plan in plans:
-        job.clear()
-        for point in plan:
-            # A start that is not killed has fewer operations left than the point; what it leaves must be right too.
-            status, log, _ = run_forked(job.run, point)
-            report.kills += status == -signal.SIGKILL
-            if status not in (0, -signal.SIGKILL):
-                report.faults.append(f"killed at {plan}: {log.strip()[-500:]}")
-        status, log, _ = run_forked(job.run)
-        fault = log.strip()[-500:] if status else difference(expected, job.result())
-        if fault:
-            report.faults.append(f"killed at {plan} of {operations}: {fault}")
+        _kill(job, plan, report)
+        _compare(job, expected, report, f"killed at {plan} of {operations}")
+    # A kill may come before there is a file to damage.
+    for _ in range(4 * damaged if job.intermediates else 0):
+        if report.damaged == damaged:
+            break
+        point = rng.randint(1, operations)
+        _kill(job, (point,), report)
+        what = _damage(job, rng)
+        report.damaged += what is not None
+        _compare(job, expected, report, f"killed at {point} of {operations}, then {what}", job.refused)
     report.seconds = time.monotonic() - started
     return report
+
+
+def _kill(job: Job, plan: Iterable[int], report: Report) -> None:
+    job.clear()
+    for point in plan:
+        # A start that is not killed has fewer operations left than the point; what it leaves must be right too.
+        status, log, _ = run_forked(job.run, point)
+        report.kills += status == -signal.SIGKILL
+        if status not in (0, -signal.SIGKILL):
+            report.faults.append(f"killed at {plan}: {log.strip()[-500:]}")
+
+
+def _compare(job: Job, expected: Outcome, report: Report, when: str, refused: tuple[str, ...] = ()) -> None:
+    """Starts the job again to its end and notes where the outcome is another."""
+    status, log, _ = run_forked(job.run)
+    if status and any(f"BertError: {job.folder}" in log and each in log for each in refused):
+        return
+    fault = log.strip()[-500:] if status else difference(expected, job.result())
+    if fault:
+        report.faults.append(f"{when}: {fault}")
+
+
+def _damage(job: Job, rng: random.Random) -> str | None:
+    """Flips a bit of an intermediate file, cuts it off or removes it; returns what was done, None where none is there.
+    """
+    found = [path for path in sorted(pathlib.Path(job.folder).glob(job.intermediates))
+             if path.is_file() and path.stat().st_size]
+    if not found:
+        return None
+    path = rng.choice(found)
+    data = bytearray(path.read_bytes())
+    place = rng.randrange(len(data))
+    kind = rng.choice(("flipped", "flipped", "cut off", "removed"))
+    if kind == "removed":
+        path.unlink()
+    else:
+        if kind == "flipped":
+            data[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(data if kind == "flipped" else data[:place])
+    return f"{path.relative_to(job.folder)} {kind} at byte {place}"
 
 
 def kill_processes(name: str, command: Sequence[str], job: Job, kills: int) -> Report:
@@ -132,32 +182,42 @@ def kill_processes(name: str, command: Sequence[str], job: Job, kills: int) -> R
         name: for the report.
         command: what is run; it writes to the job's folder.
         job: its folder and outcome; `run` is not used.
-        kills: how many.
+        kills: how many. A command that ends before its moment is started once more, with an earlier one.
     """
     started = time.monotonic()
-    job.clear()
-    before = time.monotonic()
-    subprocess.run(command, check=True, capture_output=True)
-    duration = time.monotonic() - before
+    durations = []
+    for _ in range(2):  # the first start reads what is not in memory yet
+        job.clear()
+        before = time.monotonic()
+        subprocess.run(command, check=True, capture_output=True)
+        durations.append(time.monotonic() - before)
     expected = job.result()
     report = Report(name)
     for number in range(kills):
-        job.clear()
-        moment = duration * (number + 1) / (kills + 1)
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   start_new_session=True)
-        try:
-            process.wait(moment)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            report.kills += 1
+        moment = min(durations) * (number + 1) / (kills + 1)
+        while not _killed_after(moment, command, job):
+            moment *= 0.8
+        report.kills += 1
+        report.processes += 1
         again = subprocess.run(command, capture_output=True, text=True)
         fault = again.stderr.strip()[-500:] if again.returncode else difference(expected, job.result())
         if fault:
             report.faults.append(f"killed after {moment:.2f} s: {fault}")
     report.seconds = time.monotonic() - started
     return report
+
+
+def _killed_after(seconds: float, command: Sequence[str], job: Job) -> bool:
+    """Starts a command and kills it with all its processes; false where it ended before."""
+    job.clear()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return True
+    return False
 
 
 def difference(expected: Outcome, found: Outcome) -> str | None:

