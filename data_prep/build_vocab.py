@@ -24,6 +24,7 @@ from data_prep import output_paths, wordpiece_learner
 from data_prep.settings import VocabularySettings
 from data_prep.text_blocks import BLOCK_BYTES, TextReader
 from foundation import command, files, vocab_file
+from foundation.counting import counted
 from foundation.errors import BertError
 from foundation.parallel import map_in_order
 from tokenization.text_rules import TextRules
@@ -53,8 +54,8 @@ class Report:
     def summary(self) -> str:
         """A few lines for the console."""
         lines = [
-            f"{self.vocab_size:,} word pieces, {self.characters:,} of them single characters, from "
-            f"{self.words:,} words ({self.bytes_read / 1e6:.1f} MB, {self.distinct_words:,} distinct); "
+            f"{counted(self.vocab_size, 'word piece')}, {self.characters:,} of them single characters, from "
+            f"{counted(self.words, 'word')} ({self.bytes_read / 1e6:.1f} MB, {self.distinct_words:,} distinct); "
             f"{self.pieces_per_word:.3f} pieces per word, {self.unknown_share:.4%} of the words [UNK]."
         ]
         if self.vocab_size < self.wanted_size:
@@ -63,7 +64,7 @@ class Report:
                 "enough. Give more text or a lower --min_frequency."
             )
         if self.bad_bytes:
-            lines.append(f"{self.bad_bytes:,} bytes left out: not UTF-8.")
+            lines.append(f"{counted(self.bad_bytes, 'byte')} left out: not UTF-8.")
         return "\n".join(lines)
 
 
@@ -97,7 +98,7 @@ def run(settings: VocabularySettings, block_bytes: int = BLOCK_BYTES) -> Report:
     if smallest > settings.vocab_size:
         raise BertError(
             f"--vocab_size={settings.vocab_size} is too small: {len(frame)} special tokens and unused slots and "
-            f"{len(learned.characters)} characters take {smallest}. Raise it, or lower --character_coverage."
+            f"{counted(len(learned.characters), 'character')} take {smallest}. Raise it, or lower --character_coverage."
         )
     vocabulary = frame + learned.characters + learned.pieces
     vocab_file.write(settings.output_file, vocabulary)

@@ -10,6 +10,7 @@ from data_prep import output_paths, records
 from data_prep.records import MANIFEST_SUFFIX
 from data_prep.settings import CorpusSettings, InstanceSettings, masking_mix_text
 from foundation import files, state
+from foundation.counting import counted
 from foundation.errors import BertError
 from tokenization.vocabulary import Vocabulary
 
@@ -136,7 +137,7 @@ def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
         return f"another vocabulary ({found['vocabulary']['path']}, {found['vocabulary']['size']} pieces)"
     old, new = found["inputs"], wanted["inputs"]
     if len(old) != len(new):
-        return f"{len(old)} input files, not {len(new)}"
+        return f"{counted(len(old), 'input file')}, not {len(new)}"
     # Where the files are does not matter.
     for before, now in zip(old, new):
         if before.get("sha256") != now["sha256"]:

@@ -13,6 +13,7 @@ from data_prep.records import PretrainingSchema
 from data_prep.settings import RecordSettings
 from data_prep.workers import Result, Workers, kept_result
 from foundation import files
+from foundation.counting import counted
 from foundation.errors import BertError
 from tokenization.vocabulary import Vocabulary
 
@@ -255,9 +256,8 @@ def summary(made: dict[str, Any]) -> str:
     instances_made = max(1, counts["instances"])
     slots = instances_made * settings["max_seq_length"]
     lines = [
-        f"{counts['corpus_documents']:,} documents, {counts['corpus_sentences']:,} sentences, "
-        f"{counts['corpus_tokens']:,} tokens",
-        f"{counts['instances']:,} instances in {len(made['outputs'])} files, "
+        ", ".join(counted(counts[f"corpus_{noun}s"], noun) for noun in ("document", "sentence", "token")),
+        f"{counted(counts['instances'], 'instance')} in {counted(len(made['outputs']), 'file')}, "
         f"{sum(output['bytes'] for output in made['outputs']):,} bytes",
         f"{100 * (1 - counts['tokens'] / slots):.1f} % padding, {100 * counts['full'] / instances_made:.1f} % of the "
         f"instances without padding, {counts['predictions'] / instances_made:.1f} predictions per instance",
@@ -265,7 +265,7 @@ def summary(made: dict[str, Any]) -> str:
     if settings["next_sentence"]:
         lines.append(f"{100 * counts['random'] / instances_made:.1f} % of the second segments are random texts")
     if counts["corpus_bad_lines"]:
-        lines.append(f"{counts['corpus_bad_lines']:,} lines left out: not UTF-8 (--on_bad_utf8=skip)")
+        lines.append(f"{counted(counts['corpus_bad_lines'], 'line')} left out: not UTF-8 (--on_bad_utf8=skip)")
     return "\n".join(lines)
 
 

@@ -25,6 +25,7 @@ from data_prep.sentence_rules import SentenceSplitter
 from data_prep.settings import FILE, PARAGRAPHS, SentenceSettings
 from data_prep.text_blocks import BLOCK_BYTES, TextReader
 from foundation import command, files
+from foundation.counting import counted
 from foundation.errors import BertError
 from foundation.parallel import map_in_order
 
@@ -54,11 +55,11 @@ class Statistics:
     def summary(self) -> str:
         """One line for the console."""
         line = (
-            f"{self.documents:,} documents, {self.sentences:,} sentences, {self.words:,} words from "
-            f"{self.files:,} files"
+            f"{counted(self.documents, 'document')}, {counted(self.sentences, 'sentence')}, "
+            f"{counted(self.words, 'word')} from {counted(self.files, 'file')}"
         )
         line += f" ({self.bytes_read / 1e6:.1f} MB)" if self.bytes_read else ""
-        return line + (f"; {self.bad_bytes:,} bytes left out: not UTF-8" if self.bad_bytes else "")
+        return line + (f"; {counted(self.bad_bytes, 'byte')} left out: not UTF-8" if self.bad_bytes else "")
 
 
 def run(settings: SentenceSettings, block_bytes: int = BLOCK_BYTES) -> Statistics:

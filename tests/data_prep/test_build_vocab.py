@@ -208,7 +208,7 @@ def test_bytes_that_are_not_utf8_are_named_or_counted(tmp_path):
         run(tmp_path / "bad.txt", tmp_path / "v")
     report = run(tmp_path / "bad.txt", tmp_path / "v", vocab_size=40, on_bad_utf8="skip")
     assert report.bad_bytes == 1
-    assert "1 bytes left out: not UTF-8" in report.summary()
+    assert "1 byte left out: not UTF-8" in report.summary()
 
 
 def test_command_line_writes_a_vocabulary(corpus, tmp_path, repository):

@@ -330,7 +330,7 @@ def test_lines_that_are_not_utf8_can_be_skipped(material, tmp_path):
     (tmp_path / "text").write_bytes(b"ban\nb\xffr\n\nben\n")
     made = make(material, tmp_path / "r", text=str(tmp_path / "text"), corpus={"on_bad_utf8": "skip"})
     assert made["counts"]["corpus_bad_lines"] == 1
-    assert "1 lines left out: not UTF-8" in pretraining_job.summary(made)
+    assert "1 line left out: not UTF-8" in pretraining_job.summary(made)
 
 
 def test_output_names():

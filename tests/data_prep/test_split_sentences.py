@@ -289,5 +289,5 @@ def test_command_line_from_another_folder(tmp_path, repository):
         cwd=tmp_path, capture_output=True, text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert "out.txt: 1 documents, 1 sentences, 8 words" in done.stdout
+    assert "out.txt: 1 document, 1 sentence, 8 words from 1 file" in done.stdout
     assert (tmp_path / "out.txt").read_text() == "We saw the resp. Unit. It was big.\n"
