@@ -152,7 +152,6 @@ class TextEncoder:
         replicas = self.placement.num_replicas
         batch_size = -(-self.settings.batch_size // replicas) * replicas
         plan = batching.prediction_plan(features.lengths, batch_size, self.settings.max_seq_length, static_shapes)
-        batches = self.placement.strategy.distribute_datasets_from_function(
-            batching.batches(features, plan, lengths_vary=not static_shapes))
+        batches = self.placement.distribute(batching.batches(features, plan, lengths_vary=not static_shapes))
         for rows, outputs in zip(plan.rows, self.step.run(batches, len(plan.rows))):
             yield rows[rows >= 0], outputs

@@ -1,8 +1,10 @@
 """Shared fixtures: where the recorded outputs of the original are, a tiny configuration, tiny records."""
 
+import contextlib
 import json
 import os
 import pathlib
+import tempfile
 
 # Each pytest-xdist worker is a process of its own; one thread an operation keeps two workers from fighting over two
 # cores. Operations of two replicas that wait for each other need threads of their own, so their number stays.
@@ -77,6 +79,15 @@ def tiny_records(tmp_path):
 
 
 WORDS = [f"w{number}" for number in range(90)]
+
+
+@contextlib.contextmanager
+def temporary_files_in(folder):
+    """Has this process write its temporary files, such as those of AutoGraph, to a new folder."""
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield
 
 
 @pytest.fixture(scope="session")

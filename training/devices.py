@@ -3,6 +3,8 @@
 import dataclasses
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -56,6 +58,13 @@ class Placement:
         """Whether models leave padding out of their dense layers: it saves most where shapes may depend on data."""
         return self.platform == "cpu" and not self.xla
 
+    def distribute(self, make_batches: Callable[[tf.distribute.InputContext], tf.data.Dataset]) -> Any:
+        """The distributed dataset of a function that makes each machine's."""
+        # Without AutoGraph, which would write a temporary file for each function of a dataset: nothing here needs it,
+        # and a process that is killed leaves the files behind.
+        return self.strategy.distribute_datasets_from_function(
+            tf.autograph.experimental.do_not_convert(make_batches))
+
     def check_batch(self, size: int, flag: str, parts: int = 1) -> None:
         """Raises BertError where a batch does not divide into every replica's micro-batches.
 
@@ -92,7 +101,7 @@ class Placement:
         return f"{replicas}{machines}, {precision}, XLA {'on' if self.xla else 'off'}"
 
 
-@tf.function
+@tf.function(autograph=False)
 def _mean_over_replicas(strategy: tf.distribute.Strategy, number: tf.Tensor) -> tf.Tensor:
     def one(value):
         # A value made on the replica's device: an all-reduce asks its arguments where they are.
@@ -101,7 +110,7 @@ def _mean_over_replicas(strategy: tf.distribute.Strategy, number: tf.Tensor) -> 
     return strategy.experimental_local_results(strategy.run(one, args=(number,)))[0]
 
 
-@tf.function
+@tf.function(autograph=False)
 def _gather_from_replicas(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:
     def one(value):
         return tf.distribute.get_replica_context().all_gather(tf.identity(value), axis=0)

@@ -56,7 +56,7 @@ def training_batches(source: RecordSource, global_batch_size: int, seed: int, *,
 
     Returns:
         function from tf.distribute.InputContext to a tf.data.Dataset of this worker's per-replica batches, for
-        `strategy.distribute_datasets_from_function`.
+        `Placement.distribute`.
     """
     stream = record_stream(source, seed, first_record=first_batch * global_batch_size, shuffle_buffer=shuffle_buffer)
 

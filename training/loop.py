@@ -72,7 +72,7 @@ class TrainLoop:
             Stopped: on Ctrl-C or SIGTERM, after saving.
             BertError: the loss is not finite, or records cannot be read.
         """
-        iterator = iter(self.placement.strategy.distribute_datasets_from_function(dataset))
+        iterator = iter(self.placement.distribute(dataset))
         now = first_step
         with self._listening(), self._lost_machine_reported():
             # A kill between a checkpoint and its evaluation leaves the evaluation to be made.

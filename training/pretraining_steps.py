@@ -133,7 +133,7 @@ def train(run: Run, first_step: int) -> tuple[int, str]:
 def evaluate(run: Run, step: int) -> dict[str, float]:
     """Metrics of the evaluation records, reported and written to eval_results.txt."""
     batches = _evaluation_batches(run)
-    dataset = run.setup.placement.strategy.distribute_datasets_from_function(batches)
+    dataset = run.setup.placement.distribute(batches)
     try:
         metrics = run.evaluation.run(dataset)
     except input_pipeline.ERRORS as error:

@@ -2,6 +2,9 @@
 
 The result of an update does not depend on how its batch was cut: each loss is divided by the denominators of the whole
 global batch, gradients are summed over micro-batches and replicas by one all-reduce, and only then clipped.
+
+All of it is traced without AutoGraph, which costs a third of the tracing and writes a temporary file for each function:
+a process that is killed leaves them behind, and a full /tmp would stop the run.
 """
 
 import typing
@@ -77,8 +80,9 @@ class TrainStep:
         self._variables = list(objective.variables.values())
         # A TPU compiles the whole step; elsewhere the all-reduce and the update stay outside of XLA.
         jit = placement.xla and placement.platform != "tpu"
-        self._gradients = tf.function(self._gradients_of, jit_compile=True) if jit else self._gradients_of
-        self.call = tf.function(self._call)
+        self._gradients = tf.function(
+            self._gradients_of, autograph=False, jit_compile=True) if jit else self._gradients_of
+        self.call = tf.function(self._call, autograph=False)
 
     def _call(self, iterator, first_step, count):
         """Makes `count` updates.
@@ -91,11 +95,14 @@ class TrainStep:
         Returns:
             float32 [count, len(self.names)], the sums of each update.
         """
-        rows = tf.TensorArray(tf.float32, size=tf.cast(count, tf.int32))
-        for index in tf.range(count):
+        def one(index, rows):
             sums = self.placement.strategy.run(self.update, args=(next(iterator), first_step + index))
             row = self.placement.strategy.experimental_local_results(sums)[0]
-            rows = rows.write(tf.cast(index, tf.int32), row)
+            return index + 1, rows.write(tf.cast(index, tf.int32), row)
+
+        rows = tf.TensorArray(tf.float32, size=tf.cast(count, tf.int32))
+        _, rows = tf.while_loop(lambda index, _: index < count, one, (tf.constant(0, tf.int64), rows),
+                                maximum_iterations=tf.cast(count, tf.int32))
         return rows.stack()
 
     def update(self, batch: Batch, step: tf.Tensor) -> tf.Tensor:
@@ -147,7 +154,7 @@ class EvaluationStep:
     def __init__(self, placement: Placement, objective: Objective) -> None:
         self.placement = placement
         self.objective = objective
-        self.call = tf.function(self._call)
+        self.call = tf.function(self._call, autograph=False)
 
     def _call(self, batch):
         sums = self.placement.strategy.run(self.batch_sums, args=(batch,))
@@ -177,8 +184,9 @@ class PredictionStep:
 
     def __init__(self, placement: Placement, predictor: Predictor) -> None:
         self.placement = placement
-        self._predict = tf.function(predictor.predict, jit_compile=True) if placement.xla else predictor.predict
-        self.call = tf.function(self._call)
+        self._predict = tf.function(
+            predictor.predict, autograph=False, jit_compile=True) if placement.xla else predictor.predict
+        self.call = tf.function(self._call, autograph=False)
 
     def _call(self, iterator):
         # From an iterator, whose type leaves lengths open: batches of all lengths share one trace.

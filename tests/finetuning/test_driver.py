@@ -17,7 +17,7 @@ from modeling.models import QuestionAnsweringModel, named_variables
 from tasks.classification.files import ClassificationSettings
 from tasks.classification.task import ClassificationTask
 from tests import cluster
-from tests.conftest import WORDS
+from tests.conftest import WORDS, temporary_files_in
 from tests.finetuning.process import from_dict, run, settings
 from training import metrics_log
 
@@ -54,7 +54,12 @@ def trained(task, start, tmp_path_factory):
     values = settings(folder, initial_model=start, loop={"eval_every_steps": 4, "save_checkpoints_steps": 4},
                       do_eval=True, do_predict=True, num_train_epochs=6.0, keep_checkpoints=True,
                       optimization={"learning_rate": 3e-3})
-    return folder, run(task, values)
+    with temporary_files_in(folder.parent / "temporary"):
+        return folder, run(task, values)
+
+
+def test_run_writes_no_temporary_file(trained):
+    assert list((trained[0].parent / "temporary").iterdir()) == []
 
 
 def test_task_is_learned_and_metrics_are_written(trained):

@@ -11,7 +11,7 @@ import tensorflow as tf
 from foundation.errors import BertError
 from foundation.flags import CommandLine
 from modeling.checkpoints import google
-from tests.conftest import tiny_arrays, write_records
+from tests.conftest import temporary_files_in, tiny_arrays, write_records
 from tests.training.pretraining_process import from_dict, settings
 from training import metrics_log, pretraining
 from training.settings import PretrainingSettings
@@ -30,9 +30,14 @@ def trained(tmp_path_factory):
     (folder / "bert_config.json").write_text(json.dumps(TINY_CONFIG))
     (folder / "vocab.txt").write_text("[PAD]\n")
     write_records(folder / "tiny.tfrecord", tiny_arrays())
-    run(folder / "bert_config.json", folder / "tiny.tfrecord", folder / "run", do_eval=True,
-        num_train_steps=20, loop={"stop_at_step": 6})
+    with temporary_files_in(folder / "temporary"):
+        run(folder / "bert_config.json", folder / "tiny.tfrecord", folder / "run", do_eval=True,
+            num_train_steps=20, loop={"stop_at_step": 6})
     return folder
+
+
+def test_run_writes_no_temporary_file(trained):
+    assert list((trained / "temporary").iterdir()) == []
 
 
 def test_training_learns_what_is_there_to_learn(tiny_config, tiny_records, tmp_path):
