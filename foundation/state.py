@@ -28,10 +28,15 @@ def read(path: str, schema: Any, advice: str = "Remove it to start over.") -> An
         BertError: the file is not JSON, or has another form; names the file and the first place that differs.
     """
     value = files.read_json(path)
-    problem = _problem(value, schema, "")
-    if problem:
-        raise BertError(f"{path}: not a state file of this program ({problem}). {advice}")
+    found = problem(value, schema)
+    if found:
+        raise BertError(f"{path}: not a state file of this program ({found}). {advice}")
     return value
+
+
+def problem(value: Any, schema: Any) -> str | None:
+    """Where a value from JSON has another form than a schema, as a phrase; None where it has that form."""
+    return _problem(value, schema, "")
 
 
 def _problem(value: Any, schema: Any, place: str) -> str | None:

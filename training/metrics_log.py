@@ -4,7 +4,7 @@ import json
 import os
 from typing import Any
 
-from foundation import files, run_files
+from foundation import files, run_files, state
 from foundation.errors import BertError
 
 
@@ -44,7 +44,11 @@ def drop_after(run_folder: str, step: int) -> None:
 
 def _report(line: str, place: str) -> dict[str, Any]:
     report = files.parse_json(line, place)
-    if not isinstance(report, dict) or type(report.get("step")) is not int or report.get("kind") not in (
-            "train", "eval"):
-        raise BertError(f"{place}: not a report of a run. Remove the file: only the learning curve is drawn from it.")
+    problem = state.problem(report, {"kind": str, "step": int}) or state.problem(
+        {name: value for name, value in report.items() if name != "kind"}, {str: float})
+    if not problem and report["kind"] not in ("train", "eval"):
+        problem = "its kind is neither train nor eval"
+    if problem:
+        raise BertError(f"{place}: not a report of a run ({problem}). Remove the file: only the learning curve is "
+                        "drawn from it.")
     return report

@@ -20,7 +20,7 @@ CLUSTER = {"worker": ["a:1", "b:2"]}
 ], ids=repr)
 def test_what_does_not_describe_a_cluster_is_one_line(monkeypatch, value):
     monkeypatch.setenv("TF_CONFIG", value if isinstance(value, str) else json.dumps(value))
-    with pytest.raises(BertError, match="^TF_CONFIG") as error:
+    with pytest.raises(BertError, match=r"^TF_CONFIG") as error:
         devices._cluster()
     assert "\n" not in str(error.value)
 

@@ -1,10 +1,12 @@
 """What a person sees: speed without the compilation, time left, results in the release's form, a curve."""
 
+import json
 import re
 
 import pytest
 
 from foundation.durations import duration
+from foundation.errors import BertError
 from training import curve, metrics_log, reporting
 from training.run_directory import RunDirectory
 
@@ -84,3 +86,14 @@ def test_curve_is_a_picture_of_what_was_reported(tmp_path):
     assert not (tmp_path / "none.png").exists()
     assert content.startswith(b"\x89PNG")
     assert re.search(rb"IEND", content)
+
+
+@pytest.mark.parametrize(("values", "problem"), [
+    ({"loss": [1.5]}, "loss is a list"), ({"loss": 10**400}, "loss is a number too large"), ({"loss": None}, "null"),
+    ({"step": 10**400}, "step is a number too large"), ({"step": 1.5}, "step is a number"),
+    ({"kind": "test"}, "neither train nor eval"), ({"kind": []}, "kind is a list"),
+])
+def test_report_of_another_form_is_one_line(tmp_path, values, problem):
+    (tmp_path / "metrics.jsonl").write_text(json.dumps({"kind": "train", "step": 1, "loss": 1.5, **values}) + "\n")
+    with pytest.raises(BertError, match=rf"metrics\.jsonl, line 1: not a report of a run \(.*{problem}.*\)\. Remove"):
+        curve.draw(str(tmp_path), str(tmp_path / "curve.png"), "run", [curve.LOSS])
