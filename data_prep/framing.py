@@ -6,10 +6,15 @@ file, so that damage is found where it is and costs neither time nor memory. The
 verify.
 """
 
+import base64
+import collections
+import dataclasses
 import functools
+import mmap
 import struct
+import zlib
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Self
 
 import numpy as np
 
@@ -17,8 +22,14 @@ from data_prep.checksums import masked_crc32c
 from foundation import files
 from foundation.errors import BertError
 
+# Records between two that an index has.
+INDEX_EVERY = 32
+
 _HEADER = struct.Struct("<QI")
+_LENGTH = struct.Struct("<Q")
 _FOOTER_BYTES = 4
+_AROUND_BYTES = _HEADER.size + _FOOTER_BYTES
+_WALKED_TOGETHER = 1 << 16
 # An instance of the greatest length has less than 2 MB.
 _MAX_RECORD_BYTES = 1 << 26
 
@@ -47,13 +58,135 @@ def frame(stream: np.ndarray, sizes: np.ndarray) -> bytes:
     return b"".join(parts)
 
 
-def count(path: str) -> int:
-    """Counts the records of a file by their lengths.
+@dataclasses.dataclass(frozen=True)
+class Index:
+    """Where the records of a file are.
+
+    Attributes:
+        count: how many records.
+        starts: int64, where every INDEX_EVERY-th record begins, from the first on, and the end of the file.
+    """
+
+    count: int
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, starts: np.ndarray) -> Self:
+        """From what `starts` returns."""
+        return cls(len(starts) - 1, np.append(starts[:-1:INDEX_EVERY], starts[-1]))
+
+    def to_text(self) -> str:
+        """The starts as a line of text."""
+        return base64.b64encode(zlib.compress(np.diff(self.starts, prepend=0).astype("<u4").tobytes())).decode()
+
+    @classmethod
+    def from_text(cls, text: str, count: int, size: int) -> Self | None:
+        """The index of a file of so many records and bytes; None where the text is no such index."""
+        try:
+            steps = np.frombuffer(zlib.decompress(base64.b64decode(text)), "<u4").astype(np.int64)
+        except (ValueError, zlib.error):
+            return None
+        index = cls(count, np.cumsum(steps))
+        return index if len(steps) == -(-count // INDEX_EVERY) + 1 and index.starts[-1] == size else None
+
+
+def index(path: str) -> Index:
+    """Finds the records of a file by their lengths.
 
     Raises:
         BertError: the file is no TFRecord, is damaged or cut off; names the record.
     """
-    return sum(1 for _ in _frames(path))
+    return Index.of(starts(path))
+
+
+def count(path: str) -> int:
+    """Counts the records of a file by their lengths. Raises BertError as `index` does."""
+    return index(path).count
+
+
+def read(path: str, where: Index, first: int, number: int) -> list[bytes]:
+    """Reads a run of records, and verifies their checksums.
+
+    Args:
+        path: the file.
+        where: its index.
+        first: number of the first record.
+        number: how many, at least one.
+
+    Raises:
+        BertError: the file cannot be read, or is damaged there.
+    """
+    begin, end = first // INDEX_EVERY, -(-(first + number) // INDEX_EVERY)
+    start, after = where.starts[begin], where.starts[min(end, len(where.starts) - 1)]
+    try:
+        with files.open_file(path, "rb") as stream:
+            stream.seek(int(start))
+            data = stream.read(int(after - start))
+    except files.errors() as error:
+        raise files.unreadable(path, error) from None
+    places, position = [], 0
+    for _ in range(first % INDEX_EVERY + number):
+        if position + _HEADER.size > len(data):
+            raise _cut_off(f"{path}, near record {first}")
+        places.append(position)
+        position += int.from_bytes(data[position : position + 8], "little") + _AROUND_BYTES
+    if position > len(data):
+        raise _cut_off(f"{path}, near record {first}")
+    return _verified(data, places[first % INDEX_EVERY :], f"{path}, near record {first}")
+
+
+def _verified(data: bytes, places: list[int], place: str) -> list[bytes]:
+    """The records that begin at some places, with right checksums."""
+    content = np.frombuffer(data, np.uint8)
+    begins = np.array(places)
+    headers = content[begins[:, None] + np.arange(_HEADER.size)]
+    lengths = np.ascontiguousarray(headers[:, :8]).view("<u8")[:, 0]
+    found = [data[begin + _HEADER.size : begin + _HEADER.size + length]
+             for begin, length in zip(places, lengths.tolist())]
+    footers = content[(begins + _HEADER.size + lengths.astype(np.int64))[:, None] + np.arange(_FOOTER_BYTES)]
+    checksums = masked_crc32c(np.frombuffer(b"".join(found), np.uint8), lengths.astype(np.int64))
+    if not _headers_fit(headers) or not np.array_equal(np.ascontiguousarray(footers).view("<u4")[:, 0], checksums):
+        raise BertError(f"{place}: corrupted. Copy or build this file again.")
+    return found
+
+
+def _headers_fit(headers: np.ndarray) -> bool:
+    """Whether headers, uint8 [n, 12], hold the checksums of their lengths."""
+    lengths = np.ascontiguousarray(headers[:, :8]).view("<u8")[:, 0]
+    return np.array_equal(np.ascontiguousarray(headers[:, 8:]).view("<u4")[:, 0], _checksums_of_lengths(lengths))
+
+
+def starts(path: str) -> np.ndarray:
+    """Where the records of a file begin, and its end: int64 [records + 1]. Raises BertError as `index` does."""
+    if files.is_remote(path):
+        return np.cumsum([0, *(length + _AROUND_BYTES for _, length in _frames(path))])
+    try:
+        size = files.size(path)
+        with open(path, "rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    except files.errors() as error:
+        raise files.unreadable(path, error) from None
+    parts, position = [np.zeros(0, np.int64)], 0
+    while position < size:
+        places, position = _walk(content, position, size)
+        headers = np.frombuffer(content, np.uint8)[places[:, None] + np.arange(_HEADER.size)]
+        if position > size or not _headers_fit(headers):
+            collections.deque(_frames(path), maxlen=0)  # raises, with the number of the record
+        parts.append(places)
+    return np.concatenate([*parts, np.array([size], np.int64)])
+
+
+def _walk(content: bytes | mmap.mmap, position: int, size: int) -> tuple[np.ndarray, int]:
+    """Follows the lengths of some records, believing them; returns where the records begin, and where they end."""
+    places = []
+    read_length, last_header = _LENGTH.unpack_from, size - _HEADER.size
+    for _ in range(_WALKED_TOGETHER):
+        if position > last_header:
+            break
+        places.append(position)
+        position += read_length(content, position)[0] + _AROUND_BYTES
+    # Less than a header before the end is a record that is cut off.
+    return np.array(places, np.int64), position if position >= size or len(places) == _WALKED_TOGETHER else size + 1
 
 
 def records(path: str) -> Iterator[bytes]:

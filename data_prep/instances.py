@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from data_prep import intermediate, records
+from data_prep import framing, intermediate, records
 from data_prep.id_store import IdStore
 from data_prep.masking import mask_tokens
 from data_prep.memory_maps import MappedArray
@@ -181,16 +181,18 @@ def join_chunks(unit: tuple[str, str, list[str], int], folder: str) -> dict[str,
         folder: of the chunks.
 
     Returns:
-        `records`, `bytes`, `sha256`.
+        `records`, `bytes`, `sha256`, `index` (`framing.Index` as text).
     """
     _, path, chunks, number_of_records = unit
-    digest, size = hashlib.sha256(), 0
+    digest, size, starts = hashlib.sha256(), 0, [np.zeros(0, np.int64)]
     with files.atomic(path) as temporary, files.open_file(temporary, "wb") as output:
         output.write(b"")  # without any chunks, a remote file would not be made
         for chunk in chunks:
+            starts.append(size + framing.starts(chunk_file(folder, chunk))[:-1])
             with open(chunk_file(folder, chunk), "rb") as source:
                 while data := source.read(_COPY_BYTES):
                     digest.update(data)
                     output.write(data)
                     size += len(data)
-    return {"records": number_of_records, "bytes": size, "sha256": digest.hexdigest()}
+    index = framing.Index.of(np.concatenate([*starts, [size]]))
+    return {"records": number_of_records, "bytes": size, "sha256": digest.hexdigest(), "index": index.to_text()}

@@ -19,7 +19,7 @@ from tokenization.vocabulary import Vocabulary
 
 # From so much text on, tokenizing with TensorFlow saves more time than importing it takes.
 _NATIVE_BYTES = 1 << 27
-_OUTPUT_SCHEMA = {"records": int, "bytes": int, "sha256": str}
+_OUTPUT_SCHEMA = {"records": int, "bytes": int, "sha256": str, "index": str}
 
 
 def run(settings: RecordSettings, workers: Workers) -> dict[str, Any]:

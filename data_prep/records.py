@@ -11,6 +11,7 @@ none.
 """
 
 import dataclasses
+import functools
 import itertools
 import os
 import re
@@ -154,6 +155,23 @@ def count(paths: Sequence[str]) -> int:
     """
     described = _described(paths)
     return sum(_counted(path, described.get(path)) for path in paths)
+
+
+def indexes(paths: Sequence[str]) -> list[framing.Index]:
+    """Where the records of files are: as their manifest has it, or found where it does not describe a file.
+
+    Raises:
+        BertError: a file is no TFRecord, is damaged or cut off.
+    """
+    described = _described(paths)
+    return [_index(path, files.size(path), files.modified(path), described.get(path, {}).get("index", ""),
+                   described.get(path, {}).get("records", -1)) for path in paths]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _index(path: str, size: int, modified: int, described: str, records: int) -> framing.Index:
+    """The index of a file in this state."""
+    return (framing.Index.from_text(described, records, size) if described else None) or framing.index(path)
 
 
 def check(paths: Sequence[str], schema: PretrainingSchema, first: int = 64) -> None:

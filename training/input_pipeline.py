@@ -1,16 +1,19 @@
 """TFRecords in, batches out: in an order that depends on files and seed alone, and that can start at any batch.
 
-Every worker reads the same stream of global batches and parses only its own rows, so that one device, eight devices and
-two machines train on the same batches; a resumed run continues with the batch after its checkpoint.
+Every worker reads its own rows of one stream of global batches, so that one device, eight devices and two machines
+train on the same batches; a resumed run continues with the batch after its checkpoint.
 """
 
 import dataclasses
+import re
 from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
+from data_prep import record_stream as records_in_order
 from data_prep import records
+from data_prep.record_stream import Rows
 from foundation.errors import BertError
 
 Dataset = Callable[[tf.distribute.InputContext], tf.data.Dataset]
@@ -42,54 +45,58 @@ class RecordSource:
 
 def training_batches(source: RecordSource, global_batch_size: int, seed: int, *, first_batch: int = 0,
                      shuffle_buffer: int = 1000) -> Dataset:
-    """Makes the endless stream of training batches.
+    """Makes the endless stream of training batches, in the order of `data_prep.record_stream`.
 
-    Epochs follow one another without a short batch between them. Each has its own order of files and, within a window
-    of `shuffle_buffer` records, of records; `create_pretraining_data` has shuffled them over the whole corpus before.
+    Epochs follow one another without a short batch between them.
 
     Args:
         source: RecordSource.
         global_batch_size: records of one update, over all replicas.
         seed: of the order.
-        first_batch: batches already trained on, which are skipped unparsed.
-        shuffle_buffer: records.
+        first_batch: batches already trained on.
+        shuffle_buffer: records shuffled at a time.
 
     Returns:
         function from tf.distribute.InputContext to a tf.data.Dataset of this worker's per-replica batches, for
         `Placement.distribute`.
     """
-    stream = record_stream(source, seed, first_record=first_batch * global_batch_size, shuffle_buffer=shuffle_buffer)
 
     def dataset(context):
-        return _own_rows(stream().batch(global_batch_size, drop_remainder=True), global_batch_size, source, context)
+        _check_replicas(global_batch_size, context)
+        own = global_batch_size // context.num_input_pipelines
+        rows = Rows(global_batch_size, context.input_pipeline_id * own, own)
+        stream = _stream(source, seed, shuffle_buffer, first_batch * global_batch_size, rows)
+        batches = stream.batch(global_batch_size // context.num_replicas_in_sync, drop_remainder=True)
+        return with_options(batches.map(source.schema.parse))
 
     return dataset
 
 
 def record_stream(source: RecordSource, seed: int, *, first_record: int = 0, shuffle_buffer: int = 1000
                   ) -> Callable[[], tf.data.Dataset]:
-    """Makes the endless stream of serialised records, epoch after epoch, in the order that `training_batches` tells of.
+    """Makes the endless stream of serialised records, epoch after epoch, for readers that use all of them.
 
     Args:
-        source, seed, shuffle_buffer: as there.
-        first_record: records already read, which are skipped.
+        source, seed, shuffle_buffer: as in `training_batches`. The order is that of batches of one record.
+        first_record: records already read.
 
     Returns:
         function to a tf.data.Dataset of strings.
     """
-    epoch, skipped = 0, first_record
-    if skipped:
-        epoch, skipped = divmod(skipped, records.count(source.files))
+    return lambda: _stream(source, seed, shuffle_buffer, first_record, Rows())
 
-    def epoch_records(number):
-        seeds = tf.random.experimental.stateless_fold_in(tf.constant([seed, 0], tf.int64), number)
-        paths = tf.random.experimental.stateless_shuffle(tf.constant(source.files), seeds)
-        stream = tf.data.Dataset.from_tensor_slices(paths).interleave(
-            read, cycle_length=min(4, len(source.files)), block_length=16
-        )
-        return stream.shuffle(max(1, shuffle_buffer), seed=seeds[0], reshuffle_each_iteration=False)
 
-    return lambda: tf.data.Dataset.range(epoch, tf.int64.max).flat_map(epoch_records).skip(skipped)
+def _stream(source, seed, shuffle_buffer, first_record, rows):
+    def some_at_a_time():
+        try:
+            order = records_in_order.open_order(source.files, seed, shuffle_buffer, rows)
+            yield from records_in_order.read(source.files, order, first_record)
+        except BertError as error:
+            # As TensorFlow passes it on: `describe_read_error` finds the place.
+            raise ValueError(str(error)) from error
+
+    some = tf.data.Dataset.from_generator(some_at_a_time, output_signature=tf.TensorSpec([None], tf.string))
+    return some.unbatch()
 
 
 def evaluation_batches(source: RecordSource, global_batch_size: int, max_batches: int | None = None) -> Dataset:
@@ -124,10 +131,9 @@ def read(names: tf.Tensor | list[str]) -> tf.data.Dataset:
 
 def _own_rows(batches, global_batch_size, source, context):
     """Cuts each global batch of serialised records into this worker's per-replica batches, and parses those."""
+    _check_replicas(global_batch_size, context)
     workers = context.num_input_pipelines
     replicas = context.num_replicas_in_sync // workers
-    if global_batch_size % context.num_replicas_in_sync:
-        raise BertError(f"The batch of {global_batch_size} does not divide by {context.num_replicas_in_sync} replicas.")
     rows = global_batch_size // workers
     first = context.input_pipeline_id * rows
 
@@ -136,6 +142,11 @@ def _own_rows(batches, global_batch_size, source, context):
 
     batches = batches.map(cut).unbatch() if context.num_replicas_in_sync > 1 else batches
     return with_options(batches.map(source.schema.parse))
+
+
+def _check_replicas(global_batch_size, context):
+    if global_batch_size % context.num_replicas_in_sync:
+        raise BertError(f"The batch of {global_batch_size} does not divide by {context.num_replicas_in_sync} replicas.")
 
 
 def with_options(batches: tf.data.Dataset) -> tf.data.Dataset:
@@ -154,5 +165,11 @@ def describe_read_error(error: BaseException, source: RecordSource) -> BaseExcep
     """
     if isinstance(error, (tf.errors.DataLossError, tf.errors.InvalidArgumentError, tf.errors.NotFoundError,
                           UnicodeDecodeError)):
-        return records.find_problem(source.files, source.schema) or error
+        return records.find_problem(source.files, source.schema) or _raised_while_reading(error) or error
     return error
+
+
+def _raised_while_reading(error):
+    """The error of the stream that TensorFlow passes on with a traceback around it; None where it is another."""
+    found = re.match(r"ValueError: (.*)", getattr(error, "message", ""))
+    return found and BertError(found[1])

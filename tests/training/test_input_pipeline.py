@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep import records
+from data_prep import framing, records
 from foundation.errors import BertError
 from tests.conftest import tiny_arrays, write_records
 from training import input_pipeline
@@ -126,3 +126,33 @@ def test_a_record_whose_bytes_are_no_text_is_named_too(tmp_path):
         list(input_pipeline.evaluation_batches(source, 1)(context()))
     error = input_pipeline.describe_read_error(caught.value, source)
     assert str(error).startswith(f"{file}, record 0: not a tf.train.Example")
+
+
+def test_what_only_the_reader_notices_is_one_line_too(source, monkeypatch):
+    """For example an index that is not the file's."""
+    def fail(path, *_):
+        raise BertError(f"{path}, near record 7: corrupted.")
+
+    monkeypatch.setattr(framing, "read", fail)
+    with pytest.raises(input_pipeline.ERRORS) as caught:
+        numbers(input_pipeline.training_batches(source, 30, seed=1)(context()), 1)
+    error = input_pipeline.describe_read_error(caught.value, source)
+    assert isinstance(error, BertError)
+    assert str(error) in [f"{file}, near record 7: corrupted." for file in source.files]
+
+
+def test_resumed_streams_of_two_workers_are_those_of_one_that_never_stopped(tmp_path):
+    """Files of different sizes, several epochs."""
+    files, first = [], 0
+    for index, rows in enumerate((17, 3, 40)):
+        arrays = tiny_arrays(rows=rows)
+        arrays["input_ids"][:, 0] = np.arange(first, first + rows)
+        files.append(str(write_records(tmp_path / f"{index}.tfrecord", arrays)))
+        first += rows
+    source = RecordSource(tuple(files), SCHEMA)
+    whole = numbers(input_pipeline.training_batches(source, 8, seed=1, shuffle_buffer=16)(context()), 40)
+    for resumed in (3, 8, 30):
+        late = input_pipeline.training_batches(source, 8, seed=1, shuffle_buffer=16, first_batch=resumed)
+        assert numbers(late(context()), 40 - resumed) == whole[resumed:]
+        halves = [numbers(late(context(2, worker)), 40 - resumed) for worker in range(2)]
+        assert [one + other for one, other in zip(*halves)] == whole[resumed:]
