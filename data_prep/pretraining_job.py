@@ -49,6 +49,8 @@ def run(settings: RecordSettings, workers: Workers) -> dict[str, Any]:
     description = manifest.describe(settings.corpus, settings.instances, vocabulary, inputs, settings.workers)
     job = {"format": work_folder.FORMAT, "description": description, "outputs": outputs, "stamps": stamps}
     with work_folder.locked(_default_work_folder(manifest_path)), _own(settings.work_dir):
+        if not settings.work_dir:
+            work_folder.adopt(folder)
         if not work_folder.belongs_to(folder, job):
             if work_folder.belongs_to(folder, None):
                 work_folder.discard(folder)

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from data_prep import sentence_pairs
+from data_prep import intermediate, sentence_pairs
 from foundation import files
 from foundation.errors import BertError
 
@@ -90,6 +90,17 @@ def begin(folder: str, job: Any) -> None:
     if os.listdir(folder):
         raise BertError(f"--work_dir={folder}: holds other files. Remove it, or name an empty folder.")
     files.write_json(os.path.join(folder, _JOB_FILE), job)
+
+
+def adopt(folder: str) -> None:
+    """Marks a default folder, which nobody else uses, as an interrupted job's where its mark is gone or damaged.
+
+    It must hold nothing but what a job makes.
+    """
+    known, found = {_JOB_FILE, *_WORK}, set(os.listdir(folder))
+    if found & known and {name.partition(files.TEMPORARY)[0] for name in found} <= known and not _is_a_job_s(folder):
+        intermediate.report(os.path.join(folder, _JOB_FILE), "damaged")
+        files.write_json(os.path.join(folder, _JOB_FILE), None)
 
 
 def forget(folder: str, *names: str) -> None:

@@ -171,5 +171,5 @@ def describe_read_error(error: BaseException, source: RecordSource) -> BaseExcep
 
 def _raised_while_reading(error):
     """The error of the stream that TensorFlow passes on with a traceback around it; None where it is another."""
-    found = re.match(r"ValueError: (.*)", getattr(error, "message", ""))
+    found = re.search(r"^.*?ValueError: (.*)", getattr(error, "message", ""))
     return found and BertError(found[1])

@@ -88,9 +88,10 @@ def test_what_is_damaged_in_an_interrupted_job_is_made_again(make, tmp_path, cap
             try:
                 assert make("again") == expected, (name, damage)
             except BertError as error:
-                assert name == pathlib.Path("job.json"), (name, damage, error)
-                assert re.search(r"holds other files\. Remove it|exists, and no .* describes it", str(error))
-            assert not job.exists() or name == pathlib.Path("job.json")
+                # Without a description of the job, an output may be another job's.
+                assert name == pathlib.Path("job.json") and stage == "files.write_json", (name, damage, error)
+                assert re.search(r"exists, and no .* describes it", str(error))
+            assert not job.exists()
             reported = capsys.readouterr().err
             # Without its last byte, a line feed, a file of JSON is whole.
             assert "It is made again" in reported or name.suffix == ".json", (name, damage)
