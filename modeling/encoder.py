@@ -12,7 +12,7 @@ from modeling.config import BertConfig
 from modeling.dropout import Dropout
 from modeling.layers import Dense, LayerNorm, activation, add_bias, initializer, matmul_transposed
 from modeling.packed_rows import first_tokens, part_positions
-from modeling.unpadding import TokenLayout, layout_of
+from modeling.unpadding import Selection, TokenLayout, layout_of
 
 
 class Embeddings(keras.layers.Layer):
@@ -69,9 +69,10 @@ class SelfAttention(keras.layers.Layer):
         bias: float [batch, 1, 1 or seq, seq], 0 where attended and -10000 where not.
         layout: which positions are tokens.
         seed: dropout's, or None.
+        wanted: the positions to compute; None means every token.
 
     Returns:
-        float [tokens, hidden], the heads' results side by side.
+        float [tokens or wanted, hidden], the heads' results side by side.
     """
 
     def __init__(self, config: BertConfig, place: str, name: str = "self", dtype: str | None = None) -> None:
@@ -88,22 +89,27 @@ class SelfAttention(keras.layers.Layer):
         self.key.build()
         self.value.build()
 
-    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout,
-             seed: tf.Tensor | None = None) -> tf.Tensor:
-        query, key, value = self._projections(hidden, layout)
+    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout, seed: tf.Tensor | None = None,
+             wanted: Selection | None = None) -> tf.Tensor:
+        if wanted is None:
+            query, key, value = self._heads(hidden, layout, self.query, self.key, self.value)
+        else:
+            (query,) = self._heads(wanted.take(hidden), wanted.layout, self.query)
+            key, value = self._heads(hidden, layout, self.key, self.value)
+            bias, layout = wanted.take_bias(bias), wanted.layout
         scores = matmul_transposed(query * self.config.head_size**-0.5, key)
         probabilities = self.dropout(ops.softmax(scores + bias), seed)  # [batch, heads, seq, seq]
         context = ops.transpose(ops.matmul(probabilities, value), (0, 2, 1, 3))  # [batch, seq, heads, head_size]
         context = ops.reshape(context, (layout.batch, layout.seq, self.config.hidden_size))
         return layout.flatten(context)
 
-    def _projections(self, hidden: tf.Tensor, layout: TokenLayout) -> list[tf.Tensor]:
-        """Query, key and value of each head: 3 of [batch, heads, seq, head_size]."""
-        # One product with the three kernels side by side: hidden is read once and has one gradient.
-        kernel = ops.concatenate([part.kernel for part in (self.query, self.key, self.value)], axis=1)
-        bias = ops.concatenate([part.bias for part in (self.query, self.key, self.value)])
-        joined = layout.restore(add_bias(ops.matmul(hidden, kernel), bias))
-        heads = (layout.batch, layout.seq, 3, self.config.num_attention_heads, self.config.head_size)
+    def _heads(self, x: tf.Tensor, layout: TokenLayout, *projections: Dense) -> list[tf.Tensor]:
+        """Each projection of x [tokens, hidden], by heads: [batch, heads, seq, head_size]."""
+        # One product with the kernels side by side: x is read once and has one gradient.
+        kernel = ops.concatenate([each.kernel for each in projections], axis=1)
+        bias = ops.concatenate([each.bias for each in projections])
+        joined = layout.restore(add_bias(ops.matmul(x, kernel), bias))
+        heads = (layout.batch, layout.seq, len(projections), self.config.num_attention_heads, self.config.head_size)
         return ops.unstack(ops.transpose(ops.reshape(joined, heads), (2, 0, 3, 1, 4)))
 
 
@@ -143,9 +149,10 @@ class Attention(keras.layers.Layer):
         self.self_attention.build()
         self.output_block.build()
 
-    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout,
-             seed: tf.Tensor | None = None) -> tf.Tensor:
-        return self.output_block(self.self_attention(hidden, bias, layout=layout, seed=seed), hidden, seed=seed)
+    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout, seed: tf.Tensor | None = None,
+             wanted: Selection | None = None) -> tf.Tensor:
+        attended = self.self_attention(hidden, bias, layout=layout, seed=seed, wanted=wanted)
+        return self.output_block(attended, wanted.take(hidden) if wanted else hidden, seed=seed)
 
 
 class Intermediate(keras.layers.Layer):
@@ -174,9 +181,10 @@ class EncoderLayer(keras.layers.Layer):
         bias: float [batch, 1, 1 or seq, seq], 0 where attended and -10000 where not.
         layout: which positions are tokens.
         seed: dropout's, or None.
+        wanted: the positions to compute; None means every token.
 
     Returns:
-        float [tokens, hidden].
+        float [tokens or wanted, hidden].
     """
 
     def __init__(self, config: BertConfig, index: int, dtype: str | None = None) -> None:
@@ -190,14 +198,16 @@ class EncoderLayer(keras.layers.Layer):
         self.intermediate.build()
         self.output_block.build()
 
-    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout,
-             seed: tf.Tensor | None = None) -> tf.Tensor:
-        hidden = self.attention(hidden, bias, layout=layout, seed=seed)
+    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout, seed: tf.Tensor | None = None,
+             wanted: Selection | None = None) -> tf.Tensor:
+        hidden = self.attention(hidden, bias, layout=layout, seed=seed, wanted=wanted)
         return self.output_block(self.intermediate(hidden), hidden, seed=seed)
 
 
 class Encoder(keras.layers.Layer):
-    """The stack of layers. Returns a list with the output of each, float [tokens, hidden]."""
+    """The stack of layers. Returns a list with the output of each, float [tokens, hidden]; of the last, where
+    `wanted` is given, at these positions alone.
+    """
 
     def __init__(self, config: BertConfig, name: str = "encoder", dtype: str | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
@@ -207,11 +217,12 @@ class Encoder(keras.layers.Layer):
         for layer in self.layers:
             layer.build()
 
-    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout,
-             seed: tf.Tensor | None = None) -> tf.Tensor:
+    def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout, seed: tf.Tensor | None = None,
+             wanted: Selection | None = None) -> list[tf.Tensor]:
         outputs = []
         for layer in self.layers:
-            hidden = layer(hidden, bias, layout=layout, seed=seed)
+            last = layer is self.layers[-1]
+            hidden = layer(hidden, bias, layout=layout, seed=seed, wanted=wanted if last else None)
             outputs.append(hidden)
         return outputs
 
@@ -247,11 +258,13 @@ class BertEncoder(keras.layers.Layer):
         dropout_seed: int32 [2], one per step and replica; None means no dropout.
         part_starts: int [batch, parts] for packed rows (`modeling.packed_rows`), where each part begins. A token
             then attends to its own part only, and positions restart at each part.
+        positions: int [batch, n], the only ones whose final vectors are needed, besides the first of each sequence;
+            None means all. The last layer then computes no others.
 
     Returns:
-        dict, in the compute dtype: sequence_output [batch, seq, hidden]; pooled_output [batch, hidden], or
-        [batch * parts, hidden]; embedding_output [batch, seq, hidden]; layer_outputs, a list of [batch, seq, hidden]
-        that ends in sequence_output.
+        dict, in the compute dtype: sequence_output [batch, seq, hidden], or [batch, n, hidden] at `positions`;
+        pooled_output [batch, hidden], or [batch * parts, hidden]; without `positions` also embedding_output [batch,
+        seq, hidden] and layer_outputs, a list of [batch, seq, hidden] that ends in sequence_output.
     """
 
     def __init__(self, config: BertConfig, unpad: bool = False, name: str = "bert",
@@ -269,14 +282,19 @@ class BertEncoder(keras.layers.Layer):
         self.pooler.build()
 
     def call(self, input_ids: tf.Tensor, input_mask: tf.Tensor | None = None, segment_ids: tf.Tensor | None = None,
-             dropout_seed: tf.Tensor | None = None, part_starts: tf.Tensor | None = None) -> dict:
+             dropout_seed: tf.Tensor | None = None, part_starts: tf.Tensor | None = None,
+             positions: tf.Tensor | None = None) -> dict:
         input_mask = ops.ones_like(input_ids) if input_mask is None else input_mask
         segment_ids = ops.zeros_like(input_ids) if segment_ids is None else segment_ids
         layout = layout_of(input_mask, self.unpad)
         packed = part_starts is not None
         bias = attention_bias(input_mask, self.config.causal, self.compute_dtype, packed)
-        positions = part_positions(input_mask, part_starts) if packed else None
-        embedded = self.embeddings(input_ids, segment_ids, layout=layout, seed=dropout_seed, positions=positions)
+        places = part_positions(input_mask, part_starts) if packed else None
+        embedded = self.embeddings(input_ids, segment_ids, layout=layout, seed=dropout_seed, positions=places)
+        if positions is not None:
+            starts = ops.zeros_like(input_ids[:, :1]) if part_starts is None else part_starts
+            wanted = Selection(layout, ops.concatenate([starts, ops.cast(positions, starts.dtype)], axis=1))
+            return self._at(wanted, ops.shape(starts)[1], embedded, bias, layout, dropout_seed)
         layers = [layout.restore(x) for x in self.encoder(embedded, bias, layout=layout, seed=dropout_seed)]
         embedded = layout.restore(embedded)
         sequence = layers[-1] if layers else embedded
@@ -286,6 +304,14 @@ class BertEncoder(keras.layers.Layer):
             "embedding_output": embedded,
             "layer_outputs": layers,
         }
+
+    def _at(self, wanted: Selection, starts: int, embedded: tf.Tensor, bias: tf.Tensor, layout: TokenLayout,
+            seed: tf.Tensor | None) -> dict:
+        """The final vectors at some positions, of which the first `starts` of each row are those to pool."""
+        layers = self.encoder(embedded, bias, layout=layout, seed=seed, wanted=wanted)
+        vectors = wanted.layout.restore(layers[-1] if layers else wanted.take(embedded))
+        firsts = ops.reshape(vectors[:, :starts], (-1, self.config.hidden_size))
+        return {"sequence_output": vectors[:, starts:], "pooled_output": self.pooler(firsts)}
 
 
 def attention_bias(input_mask: tf.Tensor, causal: bool, dtype: str, packed: bool = False) -> tf.Tensor:

@@ -9,7 +9,6 @@ from keras import ops
 from modeling.config import BertConfig
 from modeling.dropout import Dropout
 from modeling.layers import Dense, LayerNorm, activation, add_bias, initializer, matmul_transposed
-from modeling.packed_rows import gather_positions
 
 
 class Transform(keras.layers.Layer):
@@ -33,8 +32,7 @@ class MaskedLmHead(keras.layers.Layer):
     """Scores of every word at some positions: the product with the word embeddings, plus a bias per word.
 
     Call:
-        sequence: float [batch, seq, hidden].
-        positions: int [batch, predictions].
+        sequence: float [batch, predictions, hidden], the final vectors at these positions.
         word_embeddings: float [vocab, hidden], the encoder's table.
 
     Returns:
@@ -50,9 +48,9 @@ class MaskedLmHead(keras.layers.Layer):
         self.transform.build()
         self.output_bias = self.add_weight(shape=(self.config.vocab_size,), initializer="zeros", name="output_bias")
 
-    def call(self, sequence: tf.Tensor, positions: tf.Tensor, word_embeddings: tf.Tensor) -> tf.Tensor:
-        batch, predictions = ops.shape(positions)
-        hidden = self.transform(gather_positions(sequence, positions))
+    def call(self, sequence: tf.Tensor, word_embeddings: tf.Tensor) -> tf.Tensor:
+        batch, predictions = ops.shape(sequence)[:2]
+        hidden = self.transform(ops.reshape(sequence, (-1, self.config.hidden_size)))
         table = ops.cast(word_embeddings, self.compute_dtype)
         logits = add_bias(matmul_transposed(hidden, table), self.output_bias)
         return ops.reshape(ops.cast(logits, "float32"), (batch, predictions, self.config.vocab_size))
@@ -101,8 +99,8 @@ class PretrainingHeads(keras.layers.Layer):
         if self.seq_relationship is not None:
             self.seq_relationship.build()
 
-    def call(self, encoded: dict, positions: tf.Tensor, word_embeddings: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs = {"masked_lm_logits": self.predictions(encoded["sequence_output"], positions, word_embeddings)}
+    def call(self, encoded: dict, word_embeddings: tf.Tensor) -> dict[str, tf.Tensor]:
+        outputs = {"masked_lm_logits": self.predictions(encoded["sequence_output"], word_embeddings)}
         if self.seq_relationship is not None:
             outputs["next_sentence_logits"] = self.seq_relationship(encoded["pooled_output"])
         return outputs

@@ -44,8 +44,9 @@ class PretrainingModel(keras.Model):
 
     def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
         encoded = self.bert(features["input_ids"], features["input_mask"], features["segment_ids"],
-                            dropout_seed=dropout_seed, part_starts=features.get("part_starts"))
-        return self.cls(encoded, features["masked_lm_positions"], self.bert.embeddings.word_embeddings)
+                            dropout_seed=dropout_seed, part_starts=features.get("part_starts"),
+                            positions=features["masked_lm_positions"])
+        return self.cls(encoded, self.bert.embeddings.word_embeddings)
 
 
 class FineTuningModel(keras.Model):
@@ -74,10 +75,16 @@ class FineTuningModel(keras.Model):
         self.head = LinearHead(units, config, HEADS[head].scope, dropout)
         self.built = True
 
-    def encode(self, features: Features, dropout_seed: tf.Tensor | None) -> dict:
-        """The encoder's outputs."""
+    def encode(self, features: Features, dropout_seed: tf.Tensor | None) -> tf.Tensor:
+        """The final vector of each token: float [batch, seq, hidden]."""
         return self.bert(features["input_ids"], features["input_mask"], features["segment_ids"],
-                         dropout_seed=dropout_seed, part_starts=features.get("part_starts"))
+                         dropout_seed=dropout_seed, part_starts=features.get("part_starts"))["sequence_output"]
+
+    def pool(self, features: Features, dropout_seed: tf.Tensor | None) -> tf.Tensor:
+        """The pooled vector of each sequence: float [sequences, hidden]. The last layer computes nothing else."""
+        ids = features["input_ids"]
+        return self.bert(ids, features["input_mask"], features["segment_ids"], dropout_seed=dropout_seed,
+                         part_starts=features.get("part_starts"), positions=ids[:, :0])["pooled_output"]
 
 
 class ClassificationModel(FineTuningModel):
@@ -91,7 +98,7 @@ class ClassificationModel(FineTuningModel):
         super().__init__(config, "classification", num_labels, config.hidden_dropout_prob, unpad, dtype)
 
     def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
-        return {"logits": self.head(self.encode(features, dropout_seed)["pooled_output"], seed=dropout_seed)}
+        return {"logits": self.head(self.pool(features, dropout_seed), seed=dropout_seed)}
 
 
 class MultipleChoiceModel(FineTuningModel):
@@ -111,7 +118,7 @@ class MultipleChoiceModel(FineTuningModel):
     def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
         packed = "part_starts" in features
         choices = ops.shape(features["part_starts"])[2] if packed else ops.shape(features["input_ids"])[1]
-        scores = self.head(self.encode(_without_choices(features), dropout_seed)["pooled_output"], seed=dropout_seed)
+        scores = self.head(self.pool(_without_choices(features), dropout_seed), seed=dropout_seed)
         return {"logits": ops.reshape(scores, (-1, choices))}
 
 
@@ -126,7 +133,7 @@ class QuestionAnsweringModel(FineTuningModel):
         super().__init__(config, "squad", 2, 0.0, unpad, dtype)
 
     def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
-        logits = self.head(self.encode(features, dropout_seed)["sequence_output"])
+        logits = self.head(self.encode(features, dropout_seed))
         return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
 
 
@@ -141,7 +148,7 @@ class TokenClassificationModel(FineTuningModel):
         super().__init__(config, "ner", num_labels, config.hidden_dropout_prob, unpad, dtype)
 
     def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
-        return {"logits": self.head(self.encode(features, dropout_seed)["sequence_output"], seed=dropout_seed)}
+        return {"logits": self.head(self.encode(features, dropout_seed), seed=dropout_seed)}
 
 
 def _without_choices(features: Features) -> Features:

@@ -9,6 +9,8 @@ row of its own.
 import tensorflow as tf
 from keras import ops
 
+from modeling.unpadding import PaddedTokens
+
 
 def part_positions(input_mask: tf.Tensor, part_starts: tf.Tensor) -> tf.Tensor:
     """The position of each token in its part: int [batch, seq], 0 at padding.
@@ -55,6 +57,5 @@ def real_sequences(input_mask: tf.Tensor, part_starts: tf.Tensor | None) -> tf.T
 
 def gather_positions(sequence: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
     """Vectors at given positions of each row: [batch, seq, hidden], int [batch, n] to [batch * n, hidden]."""
-    batch, seq, hidden = ops.shape(sequence)
-    flat = ops.reshape(positions + ops.arange(batch, dtype=positions.dtype)[:, None] * seq, (-1,))
-    return ops.take(ops.reshape(sequence, (-1, hidden)), flat, axis=0)
+    layout = PaddedTokens(*ops.shape(sequence)[:2])
+    return layout.take(layout.flatten(sequence), positions)

@@ -26,6 +26,10 @@ class PaddedTokens:
         """[batch * seq, ...] to [batch, seq, ...]."""
         return ops.reshape(x, (self.batch, self.seq, *x.shape[1:]))
 
+    def take(self, x: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
+        """Vectors at some positions of each row: [batch * seq, size], int [batch, n] to [batch * n, size]."""
+        return ops.take(x, _flat(positions, self.seq), axis=0)
+
 
 class UnpaddedTokens:
     """Only real tokens are in the list. Its length depends on the data, so this does not work under XLA.
@@ -51,6 +55,10 @@ class UnpaddedTokens:
         flat = _take_rows(x, self.tokens, self.positions)
         return ops.reshape(flat, (self.batch, self.seq, *x.shape[1:]))
 
+    def take(self, x: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
+        """Vectors at some positions of each row: [tokens, size], int [batch, n] to [batch * n, size]; padding is 0."""
+        return _gather(x, ops.take(self.tokens, _flat(positions, self.seq)))
+
 
 TokenLayout = PaddedTokens | UnpaddedTokens
 
@@ -63,6 +71,36 @@ def layout_of(mask: tf.Tensor, unpad: bool) -> TokenLayout:
         unpad: whether to leave padding out.
     """
     return UnpaddedTokens(mask) if unpad else PaddedTokens(*ops.shape(mask))
+
+
+class Selection:
+    """Some positions of each row. The last layer computes these alone where nothing reads its other vectors.
+
+    Args:
+        layout: which positions of the batch are tokens.
+        positions: int [batch, n]. A position may be there several times.
+
+    Attributes:
+        layout: the selected positions as a batch of their own, [batch, n].
+    """
+
+    def __init__(self, layout: TokenLayout, positions: tf.Tensor) -> None:
+        self.source, self.positions = layout, positions
+        self.layout = PaddedTokens(*ops.shape(positions))
+
+    def take(self, x: tf.Tensor) -> tf.Tensor:
+        """[tokens, size] to [batch * n, size]."""
+        return self.source.take(x, self.positions)
+
+    def take_bias(self, bias: tf.Tensor) -> tf.Tensor:
+        """The attention bias of these positions: [batch, 1, 1 or seq, seq] to [batch, 1, 1 or n, seq]."""
+        return bias if bias.shape[2] == 1 else tf.gather(bias, self.positions, axis=2, batch_dims=1)
+
+
+def _flat(positions: tf.Tensor, seq: int | tf.Tensor) -> tf.Tensor:
+    """Positions in rows of `seq`, int [batch, n], as positions in all rows end to end, int [batch * n]."""
+    rows = ops.arange(ops.shape(positions)[0], dtype=positions.dtype)
+    return ops.reshape(positions + rows[:, None] * seq, (-1,))
 
 
 def _take_rows(x: tf.Tensor, rows: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
