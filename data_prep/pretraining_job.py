@@ -18,7 +18,7 @@ from foundation.errors import BertError
 from tokenization.vocabulary import Vocabulary
 
 # From so much text on, tokenizing with TensorFlow saves more time than importing it takes.
-_NATIVE_BYTES = 1 << 27
+_NATIVE_BYTES = 1 << 26
 _OUTPUT_SCHEMA = {"records": int, "bytes": int, "sha256": str, "index": str}
 
 
