@@ -50,7 +50,7 @@ class SpeedSettings(Settings):
         None, group=DATA, help="Hugging Face folder of the model to fine-tune and to predict with.")
     batch_size: int = setting(32, at_least=1, group=EVALUATION, help="Rows of a fine-tuning batch.")
     prediction_batch_size: int = setting(32, at_least=1, group=EVALUATION, help="Rows of a prediction batch.")
-    batches: int = setting(8, at_least=1, group=EVALUATION, help="Batches that stand for a data set in fine-tuning.")
+    batches: int = setting(4, at_least=1, group=EVALUATION, help="Batches that stand for a data set in fine-tuning.")
     rounds: int = setting(3, at_least=1, group=EVALUATION, help="Rounds; medians are reported.")
     seconds: float = setting(5.0, at_least=0.0, group=EVALUATION, help="Seconds of a turn, at least.")
     isa: str = setting("native", choices=chip.ISAS, group=HARDWARE, help="avx2 emulates a chip without AVX-512.")

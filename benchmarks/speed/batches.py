@@ -45,16 +45,16 @@ def sample(size: str, by_length: bool) -> Sample:
     Args:
         size: key of SIZES.
         by_length: sorted in pools of 16 batches and cut to their longest row; 12 of a pool are full batches, of which
-            two stand for all.
+            the first here stands for all. Otherwise two batches, each like the stream.
     """
     draw, rows = np.random.default_rng(0), batch_size(size)
     if by_length:
         short = np.array_split(_short_lengths(4 * rows), 4)
-        lengths, weights = [np.full(rows, SEQUENCE)] * 2 + short, [6 / 16, 6 / 16, *[1 / 16] * 4]
+        lengths, weights = [np.full(rows, SEQUENCE), *short], [12 / 16, *[1 / 16] * 4]
     else:
-        short = _short_lengths(round(_SHORT_ROWS * 4 * rows))
-        everything = np.concatenate([short, np.full(4 * rows - len(short), SEQUENCE)])
-        lengths, weights = list(draw.permutation(everything).reshape(4, rows)), [1 / 4] * 4
+        short = _short_lengths(round(_SHORT_ROWS * 2 * rows))
+        everything = np.sort(np.concatenate([short, np.full(2 * rows - len(short), SEQUENCE)]))
+        lengths, weights = [everything[0::2], everything[1::2]], [1 / 2] * 2
     tokens = sum(weight * each.sum() for weight, each in zip(weights, lengths))
     longest = [min(SEQUENCE, -(-each.max() // _ROUNDING) * _ROUNDING) if by_length else SEQUENCE for each in lengths]
     return Sample([_batch(draw, *each) for each in zip(lengths, longest)], weights, float(tokens))

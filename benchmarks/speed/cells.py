@@ -34,7 +34,7 @@ class Peers:
 def pretraining(size: str, precision: str, peers: Peers) -> list[Engine]:
     """Full pre-training steps of a size."""
     torch = {
-        "eager, by length": {"by_length": True, "compiled": False, "attention": "sdpa"},
+        "eager, by length": {"by_length": True, "compiled": False, "attention": "eager"},
         "compiled": {"by_length": False, "compiled": True, "attention": "eager"},
         "compiled, by length": {"by_length": True, "compiled": True, "attention": "eager"},
     }
@@ -49,8 +49,9 @@ def pretraining(size: str, precision: str, peers: Peers) -> list[Engine]:
 def finetuning(data: DataSet, precision: str, shared: Mapping[str, Any], peers: Peers) -> list[Engine]:
     """Full steps of fine-tuning; `shared` has model, batch_size and count."""
     torch = {
-        "eager, random": {"by_length": False, "compiled": False, "attention": "sdpa"},
-        "eager, by length": {"by_length": True, "compiled": False, "attention": "sdpa"},
+        "eager, random": {"by_length": False, "compiled": False, "attention": "eager"},
+        "eager, by length": {"by_length": True, "compiled": False, "attention": "eager"},
+        "eager, SDPA, by length": {"by_length": True, "compiled": False, "attention": "sdpa"},
         "compiled, by length": {"by_length": True, "compiled": True, "attention": "eager"},
     }
     torch = {name: {**variant, "outputs": data.outputs} for name, variant in torch.items()}
@@ -60,7 +61,8 @@ def finetuning(data: DataSet, precision: str, shared: Mapping[str, Any], peers: 
 
 def prediction(data: DataSet, precision: str, shared: Mapping[str, Any], peers: Peers) -> list[Engine]:
     """Predictions; `shared` as above."""
-    torch = {mode: {"outputs": data.outputs, "compiled": mode == "compiled", "attention": "sdpa"}
+    torch = {mode: {"outputs": data.outputs, "compiled": mode == "compiled",
+                    "attention": "sdpa" if mode == "compiled" else "eager"}
              for mode in ("eager", "compiled")}
     onnx = {"fused": {"outputs": data.outputs}} if precision == "float32" else {}
     variants = {OURS: {"scripts' defaults": {"task": data.task}}, TORCH: _with_threads(torch, peers),

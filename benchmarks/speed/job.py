@@ -44,16 +44,18 @@ class Job:
         runs: what one pass runs.
         weights: how much the cost of each run counts.
         units: of work that a pass stands for: real tokens, rows, or operations.
+        warmups: how many of the first runs compile or load something, and so are run before any is measured.
     """
 
     runs: Sequence[Callable[[], object]]
     weights: Sequence[float]
     units: float
+    warmups: int
 
     @classmethod
-    def of(cls, runs: Sequence[Callable[[], object]], units: float) -> "Job":
+    def of(cls, runs: Sequence[Callable[[], object]], units: float, warmups: int) -> "Job":
         """A job whose runs all count alike."""
-        return cls(runs, [1.0] * len(runs), units)
+        return cls(runs, [1.0] * len(runs), units, warmups)
 
 
 @dataclasses.dataclass

@@ -45,7 +45,8 @@ def pretraining(size: str, precision: str, by_length: bool, xla: bool) -> Job:
 
     sample = batches.sample(size, by_length)
     tensors = [{name: tf.constant(value) for name, value in batch.items()} for batch in sample.batches]
-    return Job([lambda batch=batch: float(step(batch)) for batch in tensors], sample.weights, sample.tokens)
+    return Job([lambda batch=batch: float(step(batch)) for batch in tensors], sample.weights, sample.tokens,
+               len(tensors) if by_length else 1)
 
 
 def _model(size):

@@ -32,7 +32,7 @@ def prediction(outputs: int, features: str, model: str, batch_size: int, count: 
             "attention_mask": columns["input_mask"].astype(np.int64),
             "token_type_ids": columns["segment_ids"].astype(np.int64)})
 
-    return Job.of([functools.partial(run, chosen) for chosen in plan], count * batch_size)
+    return Job.of([functools.partial(run, chosen) for chosen in plan], count * batch_size, warmups=1)
 
 
 def _export(model, outputs, folder):

@@ -3,11 +3,15 @@
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 from benchmarks.speed import batches, data_sets, rows
 from benchmarks.speed.job import Job
 from training.settings import HardwareSettings, InitialModelSettings, OptimizationSettings
 
 _LEARNING_RATE = 1e-5
+# More passes than are ever measured.
+_REPEATS = 2000
 
 
 def pretraining(size: str, precision: str) -> Job:
@@ -41,7 +45,7 @@ def pretraining(size: str, precision: str) -> Job:
     # As in the training loop, several steps are one call of the graph.
     count = len(sample.batches)
     return Job.of([lambda: step.call(iterator, tf.constant(0, tf.int64), tf.constant(count, tf.int64)).numpy()],
-                  count * sample.tokens)
+                  count * sample.tokens, warmups=1)
 
 
 def finetuning(task: Any, features: str, model: str, batch_size: int, count: int, precision: str) -> Job:
@@ -69,14 +73,12 @@ def finetuning(task: Any, features: str, model: str, batch_size: int, count: int
         optimizer.build(objective.variables)
     step = TrainStep(placement, objective, optimizer, lambda step: _LEARNING_RATE, optimization, seed=0)
     plan = batching.training_plan(found.lengths, batch_size, len(found) // batch_size, 0, task.max_seq_length)
-    plan = _part(plan, rows.spread(found.lengths, plan.rows, count))
+    iterator = _iterator(placement, found, plan, rows.spread(found.lengths, plan.rows, count))
 
     def run():
-        dataset = batching.batches(found, plan, lengths_vary=True)
-        iterator = iter(placement.strategy.distribute_datasets_from_function(dataset))
         step.call(iterator, tf.constant(0, tf.int64), tf.constant(count, tf.int64)).numpy()
 
-    return Job.of([run], count * batch_size)
+    return Job.of([run], count * batch_size, warmups=1)
 
 
 def prediction(task: Any, features: str, model: str, batch_size: int, count: int, precision: str) -> Job:
@@ -88,15 +90,13 @@ def prediction(task: Any, features: str, model: str, batch_size: int, count: int
     placement, objective = _objective(task, model, precision)
     plan = batching.prediction_plan(found.lengths, batch_size, task.max_seq_length)
     complete = dataclasses.replace(plan, rows=plan.rows[: len(found) // batch_size])
-    plan = _part(plan, rows.spread(found.lengths, complete.rows, count))
+    iterator = _iterator(placement, found, plan, rows.spread(found.lengths, complete.rows, count))
     step = PredictionStep(placement, objective)
 
     def run():
-        dataset = batching.batches(found, plan, lengths_vary=True)
-        for _ in step.run(placement.strategy.distribute_datasets_from_function(dataset), count):
-            pass
+        return [{name: value.numpy() for name, value in step.call(iterator).items()} for _ in range(count)]
 
-    return Job.of([run], count * batch_size)
+    return Job.of([run], count * batch_size, warmups=1)
 
 
 def _objective(task, model, precision):
@@ -115,5 +115,11 @@ def _objective(task, model, precision):
     return placement, objective
 
 
-def _part(plan, chosen):
-    return dataclasses.replace(plan, rows=plan.rows[chosen], lengths=plan.lengths[chosen])
+def _iterator(placement, features, plan, chosen):
+    """Over some of a plan's batches, again and again, through the scripts' input pipeline."""
+    from inputs import batching
+
+    chosen = np.tile(chosen, _REPEATS)
+    part = dataclasses.replace(plan, rows=plan.rows[chosen], lengths=plan.lengths[chosen])
+    batches = batching.batches(features, part, lengths_vary=True)
+    return iter(placement.strategy.distribute_datasets_from_function(batches))

@@ -16,7 +16,7 @@ def product(library: str, precision: str) -> Job:
         precision: "float32" or "bfloat16".
     """
     multiply = {"tensorflow": _tensorflow, "torch": _torch, "numpy": _numpy}[library](precision)
-    return Job.of([multiply] * _REPEATS, _REPEATS * 2 * _ROWS * _INNER * _COLUMNS)
+    return Job.of([multiply] * _REPEATS, _REPEATS * 2 * _ROWS * _INNER * _COLUMNS, warmups=1)
 
 
 def _tensorflow(precision: str) -> Callable[[], object]:

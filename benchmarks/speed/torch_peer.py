@@ -45,7 +45,8 @@ def pretraining(size: str, precision: str, by_length: bool, compiled: bool, atte
     sample = batches.sample(size, by_length)
     step = _step(model, torch.compile(loss_of, dynamic=by_length) if compiled else loss_of)
     tensors = [{name: _tensor(value) for name, value in batch.items()} for batch in sample.batches]
-    return Job([functools.partial(step, batch) for batch in tensors], sample.weights, sample.tokens)
+    return Job([functools.partial(step, batch) for batch in tensors], sample.weights, sample.tokens,
+               len(tensors) if by_length else 1)
 
 
 def finetuning(outputs: int, features: str, model: str, batch_size: int, count: int, precision: str,
@@ -58,10 +59,10 @@ def finetuning(outputs: int, features: str, model: str, batch_size: int, count: 
         model: folder of the initial model.
         batch_size: rows of a batch.
         count: batches, drawn evenly from those of an epoch.
-        precision, compiled, attention, threads: as above.
+        precision, attention, threads: as above.
+        compiled: whether torch.compile makes the embeddings and the layer, one program for all layers.
         by_length: group rows by length as transformers' Trainer does; else shuffled.
     """
-    import torch
     from transformers.trainer_pt_utils import LengthGroupedSampler
 
     _settle(threads)
@@ -78,12 +79,16 @@ def finetuning(outputs: int, features: str, model: str, batch_size: int, count: 
         with _precision(precision):
             return network(**batch).loss
 
-    step = _step(network, torch.compile(loss_of, dynamic=True) if compiled else loss_of)
+    step = _step(network, loss_of)
+    if compiled:
+        for part in (network.bert.embeddings, *network.bert.encoder.layer):
+            part.compile(dynamic=True)
 
     def run(chosen):
         return step(_batch(found, chosen, outputs))
 
-    return Job.of([functools.partial(run, chosen) for chosen in plan], count * batch_size)
+    return Job.of([functools.partial(run, chosen) for chosen in plan], count * batch_size,
+                  warmups=count if compiled else 1)
 
 
 def prediction(outputs: int, features: str, model: str, batch_size: int, count: int, precision: str,
@@ -109,7 +114,8 @@ def prediction(outputs: int, features: str, model: str, batch_size: int, count: 
         with torch.inference_mode():
             return [each.float().numpy() for each in function(_batch(found, chosen))]
 
-    return Job.of([functools.partial(run, chosen) for chosen in plan], count * batch_size)
+    return Job.of([functools.partial(run, chosen) for chosen in plan], count * batch_size,
+                  warmups=count if compiled else 1)
 
 
 def _settle(threads):

@@ -27,7 +27,7 @@ def main(settings: WorkerSettings) -> None:
     started = time.perf_counter()
     engine = importlib.import_module(f"benchmarks.speed.{case.module}")
     job = getattr(engine, case.part)(**case.data, **case.variant, precision=case.precision)
-    for run in job.runs:  # what compiles, compiles now
+    for run in job.runs[: job.warmups]:
         run()
     print(json.dumps({"ready": time.perf_counter() - started}), flush=True)
     for line in sys.stdin:
