@@ -31,21 +31,17 @@ def masked_crc32c(stream: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     aligned = np.zeros((rows, width), np.uint8)
     aligned[np.arange(width) >= width - sizes[:, None]] = stream
     crcs = _without_start(aligned.reshape(rows * _PARTS, part)).reshape(rows, _PARTS)
-
-    table = _contributions(part)
-    crc = crcs[:, 0]
-    for index in range(1, _PARTS):
-        # A register counts like bytes before the next part.
-        crc = functools.reduce(np.bitwise_xor, (
-            table[part - 1 - byte][crc >> 8 * byte & 0xFF] for byte in range(_BYTES_OF_A_CRC))) ^ crcs[:, index]
-    crc = crc ^ _starts(1 << longest.bit_length())[sizes] ^ np.uint32(_START)
+    while crcs.shape[1] > 1:  # neighbours together, until there is one part
+        crcs = _followed_by_zeros(crcs[:, ::2], part) ^ crcs[:, 1::2]
+        part *= 2
+    crc = crcs[:, 0] ^ _starts(1 << longest.bit_length())[sizes] ^ np.uint32(_START)
     return (crc >> 15 | crc << 17) + _MASK_DELTA
 
 
 def _without_start(rows: np.ndarray) -> np.ndarray:
     """CRCs of rows of one width with initial value 0, uint32 [rows]."""
     columns = np.ascontiguousarray(rows.T)
-    table = _contributions(len(columns))
+    table = _contributions(1 << len(columns).bit_length())[: len(columns)]
     crc, contributed = np.zeros((2, len(rows)), np.uint32)
     for column, contribution in zip(columns, table[::-1]):
         # Twice as fast as indexing; no byte is out of bounds.
@@ -53,7 +49,16 @@ def _without_start(rows: np.ndarray) -> np.ndarray:
     return crc
 
 
-@functools.lru_cache(maxsize=8)
+def _followed_by_zeros(crcs: np.ndarray, count: int) -> np.ndarray:
+    """CRCs after so many zero bytes, at least four: they count like bytes themselves."""
+    table = _contributions(1 << count.bit_length())
+    after = np.zeros_like(crcs)
+    for byte in range(_BYTES_OF_A_CRC):
+        after ^= table[count - 1 - byte].take(crcs >> 8 * byte & 0xFF, mode="wrap")
+    return after
+
+
+@functools.lru_cache(maxsize=32)
 def _contributions(width: int) -> np.ndarray:
     """What a byte contributes when so many more follow, uint32 [width, 256]."""
     table = np.empty((width, 256), np.uint32)
@@ -64,7 +69,7 @@ def _contributions(width: int) -> np.ndarray:
     return table
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=32)
 def _starts(count: int) -> np.ndarray:
     """What the initial value contributes to rows of each size, uint32 [count]."""
     table = _of_bytes().tolist()
