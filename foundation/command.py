@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NoReturn
 
-from foundation import flags, start
+from foundation import cpu, flags, start
 from foundation.errors import BertError, Stopped
 from foundation.flags import AnySettings
 from foundation.settings import Settings
@@ -38,6 +38,7 @@ def run(main: Callable[[flags.CommandLine], None], kinds: Iterable[type[Settings
         try:
             line = flags.CommandLine(kinds)
             line.parse(argv)
+            cpu.prepare()
             main(line)
         except Stopped as stopped:
             _fail(str(stopped), _EXIT_CODE_OF_SIGNALS + signal.SIGINT)
