@@ -42,6 +42,9 @@ class Network(typing.Protocol):
 
     A batch is a dict of int [rows, seq] (or [rows, choices, seq]) `input_ids`, `input_mask`, `segment_ids`, other
     token columns, the features' values, and `is_real_example`, 0 for rows that only complete a batch.
+
+    A network whose attribute `packs` is true takes packed batches too: with `part_starts`, values and `is_real_example`
+    of int [rows, slots], for which outputs and terms of examples are [rows * slots] (docs/packing.md).
     """
 
     def model(self, config: "BertConfig", dtype: str, unpad: bool) -> "keras.Model":

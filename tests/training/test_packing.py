@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_prep import records
+from foundation.errors import BertError
 from modeling.checkpoints import google
 from tests.conftest import TINY_CONFIG, write_records
 from tests.training import pretraining_process
@@ -135,6 +136,18 @@ def test_workers_and_replicas_share_the_global_batch_in_order(source):
     for index, batch in enumerate(whole):
         own = [shares[worker][2 * index + replica] for worker in range(2) for replica in range(2)]
         np.testing.assert_array_equal(np.concatenate([each["input_ids"] for each in own]), batch["input_ids"])
+
+
+def test_a_record_that_does_not_fit_is_named_before_training(tmp_path):
+    arrays = short_arrays()
+    arrays["input_ids"][200, 1] = 1 << 40
+    bad = RecordSource((str(write_records(tmp_path / "bad", arrays)),), SCHEMA)
+    with pytest.raises(BertError, match=r"bad, record 200: token id 1099511627776 does not fit"):
+        packing.measure(bad, 32, 1, 100, 1)
+
+
+def test_records_of_an_update_are_told_by_the_counts_before_it():
+    assert RecordCounter(100).records_of(np.array([10, 12, 9], np.float32), 1) == (110, 122)
 
 
 def command(folder, output_dir, **rest):
