@@ -152,7 +152,8 @@ def main(settings: SpeedSettings) -> None:
                 bench.rows(part, precision)
             elif part != "startup" or settings.glue_dir:
                 getattr(bench, part)(precision)
-    table.summary(bench.ratios)
+    if bench.ratios:
+        table.summary(bench.ratios)
 
 
 if __name__ == "__main__":
