@@ -248,7 +248,7 @@ def _read_checkpoint(exact: bool):
 
 
 def _read_keras(folder: str) -> None:
-    hdf5_structure._SECONDS = 3  # within the time of an input
+    hdf5_structure._SECONDS = 10  # within the time of an input
     _read_checkpoint(exact=False)(folder)
 
 
