@@ -66,24 +66,26 @@ def training_batches(source: RecordSource, global_batch_size: int, seed: int, *,
         own = global_batch_size // context.num_input_pipelines
         rows = Rows(global_batch_size, context.input_pipeline_id * own, own)
         stream = _stream(source, seed, shuffle_buffer, first_batch * global_batch_size, rows)
-        batches = stream.batch(global_batch_size // context.num_replicas_in_sync, drop_remainder=True)
+        batches = stream.rebatch(global_batch_size // context.num_replicas_in_sync, drop_remainder=True)
         return with_options(batches.map(source.schema.parse))
 
     return dataset
 
 
-def record_stream(source: RecordSource, seed: int, *, first_record: int = 0, shuffle_buffer: int = 1000
-                  ) -> Callable[[], tf.data.Dataset]:
+def record_windows(source: RecordSource, seed: int, window: int, *, first_window: int = 0, shuffle_buffer: int = 1000
+                   ) -> Callable[[], tf.data.Dataset]:
     """Makes the endless stream of serialised records, epoch after epoch, for readers that use all of them.
 
     Args:
         source, seed, shuffle_buffer: as in `training_batches`. The order is that of batches of one record.
-        first_record: records already read.
+        window: records of an element of the stream.
+        first_window: windows already read.
 
     Returns:
-        function to a tf.data.Dataset of strings.
+        function to a tf.data.Dataset of strings [window].
     """
-    return lambda: _stream(source, seed, shuffle_buffer, first_record, Rows())
+    return lambda: _stream(source, seed, shuffle_buffer, first_window * window, Rows()).rebatch(
+        window, drop_remainder=True)
 
 
 def _stream(source, seed, shuffle_buffer, first_record, rows):
@@ -95,8 +97,7 @@ def _stream(source, seed, shuffle_buffer, first_record, rows):
             # As TensorFlow passes it on: `describe_read_error` finds the place.
             raise ValueError(str(error)) from error
 
-    some = tf.data.Dataset.from_generator(some_at_a_time, output_signature=tf.TensorSpec([None], tf.string))
-    return some.unbatch()
+    return tf.data.Dataset.from_generator(some_at_a_time, output_signature=tf.TensorSpec([None], tf.string))
 
 
 def evaluation_batches(source: RecordSource, global_batch_size: int, max_batches: int | None = None) -> Dataset:

@@ -59,8 +59,8 @@ def measure(source: RecordSource, batch_size: int, seed: int, shuffle_buffer: in
         batch_size: records of an update, over all devices, on average.
         divisor: the rows are a multiple of it: replicas times micro-batches.
     """
-    stream = input_pipeline.record_stream(source, seed, shuffle_buffer=shuffle_buffer)().take(_SAMPLED * WINDOW)
-    windows = stream.batch(WINDOW).map(lambda window: _pack(source.schema.parse(window), source.schema))
+    windows = input_pipeline.record_windows(source, seed, WINDOW, shuffle_buffer=shuffle_buffer)().take(_SAMPLED)
+    windows = windows.map(lambda window: _pack(source.schema.parse(window), source.schema))
     rows = tokens = 0
     try:
         for window in windows:
@@ -85,8 +85,8 @@ def training_batches(source: RecordSource, rows: int, seed: int, *, first_record
         `PretrainingModel` takes, with `next_sentence_labels` [rows, parts].
     """
     first_window, in_first = divmod(first_record, WINDOW)
-    stream = input_pipeline.record_stream(source, seed, first_record=first_window * WINDOW,
-                                          shuffle_buffer=shuffle_buffer)
+    windows = input_pipeline.record_windows(source, seed, WINDOW, first_window=first_window,
+                                            shuffle_buffer=shuffle_buffer)
 
     def packed(number, window):
         order = tf.random.experimental.stateless_fold_in(tf.constant([seed, 1], tf.int64), number)
@@ -94,8 +94,7 @@ def training_batches(source: RecordSource, rows: int, seed: int, *, first_record
         return _pack(source.schema.parse(window), source.schema, order, tf.cast(done, tf.int32))
 
     def dataset(context):
-        windows = stream().batch(WINDOW, drop_remainder=True)
-        numbered = tf.data.Dataset.zip(tf.data.Dataset.range(first_window, tf.int64.max), windows)
+        numbered = tf.data.Dataset.zip(tf.data.Dataset.range(first_window, tf.int64.max), windows())
         return _own_rows(numbered.map(packed).rebatch(rows, drop_remainder=True), rows, context)
 
     return dataset
