@@ -51,6 +51,7 @@ def is_on(setting: str, placement: Placement) -> bool:
     return {"true": True, "false": False}.get(setting, placement.xla or placement.platform == "tpu")
 
 
+@tf.autograph.experimental.do_not_convert  # which would write a temporary file, see `Placement.distribute`
 def measure(source: RecordSource, batch_size: int, seed: int, shuffle_buffer: int, divisor: int) -> Packing:
     """Packs the first windows of a run's stream to find how many rows hold a batch.
 
