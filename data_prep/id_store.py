@@ -303,6 +303,10 @@ class IdStore:
         """Unsigned integers [tokens], the whole corpus end to end."""
         return self.maps[0].array
 
+    def read_tokens(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Runs of tokens, end to end; starts and lengths are int64 [n]."""
+        return self.maps[0].read(starts, lengths)
+
     @property
     def sentence_starts(self) -> np.ndarray:
         """int64 [sentences + 1], where each sentence begins in `tokens`, and the end."""

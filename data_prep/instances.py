@@ -31,7 +31,6 @@ CHUNK_ROWS = 1 << 15
 _SHUFFLING_STREAM = 2
 _MASKING_STREAM = 3
 _COPY_BYTES = 1 << 22
-_GATHERED_TOGETHER = 1 << 8
 
 # What `write_chunk` counts.
 COUNTS = ("instances", "tokens", "predictions", "random", "full")
@@ -75,8 +74,7 @@ class InstanceBlocks:
         settings = self.settings
         begin = number * BLOCK_ROWS
         order = self._shuffle(np.arange(begin, min(begin + BLOCK_ROWS, self._shuffle.size)))
-        rows = self.plan.array[order]
-        self.plan.drop_pages()
+        rows = self.plan.read(order, np.ones_like(order))
         tokens, lengths, candidates, segment_ids = assemble(self.store, rows, self.vocabulary, settings)
         masked, positions, targets, used = mask_tokens(
             tokens,
@@ -124,12 +122,10 @@ def assemble(store: IdStore, rows: np.ndarray, vocabulary: Vocabulary, settings:
     in_a = (columns >= 1) & (columns < a_end)
     in_b = (columns >= b_begin) & (columns < b_end)
     candidates = in_a | in_b
-    places = columns + np.where(in_a, rows["a_start"][:, None] - 1, rows["b_start"][:, None] - b_begin)
     tokens = np.zeros(candidates.shape, np.int32)
-    for begin in range(0, len(rows), _GATHERED_TOGETHER):
-        part = slice(begin, begin + _GATHERED_TOGETHER)
-        tokens[part][candidates[part]] = store.tokens[places[part][candidates[part]]]
-        store.drop_pages()
+    starts, lengths = (np.stack([rows[f"a_{name}"], rows[f"b_{name}"]], axis=1).ravel().astype(np.int64)
+                       for name in ("start", "length"))
+    tokens[candidates] = store.read_tokens(starts, lengths)
     tokens[:, 0] = vocabulary.cls_id
     np.put_along_axis(tokens, a_end, vocabulary.sep_id, axis=1)
     if not settings.next_sentence:

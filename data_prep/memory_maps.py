@@ -19,10 +19,12 @@ class MappedArray:
     """A file as a read-only array of one dimension.
 
     Attributes:
+        path: the file.
         array: numpy array on the file.
         map: the file in memory; None where it is empty.
     """
 
+    path: str
     array: np.ndarray
     map: mmap.mmap | None
 
@@ -36,7 +38,26 @@ class MappedArray:
         if os.path.getsize(path):
             with open(path, "rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return cls(np.frombuffer(mapped or b"", dtype), mapped)
+        return cls(path, np.frombuffer(mapped or b"", dtype), mapped)
+
+    def read(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Copies runs of elements out of the file.
+
+        For runs in many places this is faster than the map, and takes less memory: where a map is touched, the kernel
+        maps up to two megabytes around.
+
+        Args:
+            starts, lengths: int64 [n], in elements.
+
+        Returns:
+            The runs, end to end.
+        """
+        size, pread = self.array.itemsize, os.pread
+        with open(self.path, "rb", buffering=0) as file:
+            descriptor = file.fileno()
+            runs = [pread(descriptor, length, start)
+                    for start, length in zip((starts * size).tolist(), (lengths * size).tolist())]
+        return np.frombuffer(b"".join(runs), self.array.dtype)
 
     def drop_pages(self) -> None:
         """Gives back the memory of what was read, where it may be much; reading it again fetches it again."""

@@ -39,6 +39,13 @@ def documents_of(store):
     return [sentences[begin:end] for begin, end in zip(store.document_starts, store.document_starts[1:])]
 
 
+def test_runs_of_tokens_are_read_in_any_order(tmp_path, vocab_file):
+    store, _ = build([corpora.write_corpus(tmp_path / "a", corpora.make_documents(3))], vocab_file, tmp_path / "work")
+    starts, lengths = np.array([7, 0, 30, 5]), np.array([3, 2, 0, 9])
+    expected = [store.tokens[start : start + length] for start, length in zip(starts, lengths)]
+    np.testing.assert_array_equal(store.read_tokens(starts, lengths), np.concatenate(expected))
+
+
 def ids_of(documents, vocab_file):
     tokenizer = Tokenizer(Vocabulary.from_file(vocab_file))
     return [[tokenizer.encode_lines([line])[0].tolist() for line in document] for document in documents]

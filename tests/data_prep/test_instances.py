@@ -18,7 +18,9 @@ TINY = types.SimpleNamespace(cls_id=2, sep_id=3)
 
 
 def tiny_store():
-    return types.SimpleNamespace(tokens=np.arange(100, 200, dtype=np.uint16), drop_pages=lambda: None)
+    tokens = np.arange(100, 200, dtype=np.uint16)
+    return types.SimpleNamespace(read_tokens=lambda starts, lengths: np.concatenate(
+        [tokens[start : start + length] for start, length in zip(starts, lengths)]))
 
 
 def test_a_pair_is_laid_out_between_its_special_tokens():
