@@ -77,7 +77,7 @@ def test_micro_batches_add_up_to_the_batch(shared, tmp_path):
 
 def test_forward_and_backward_pass_compiled_by_xla_train_the_same(shared, tmp_path):
     config, records, single = shared
-    values = settings(config, records, tmp_path / "run", hardware={"xla": "true", "precision": "float32"},
+    values = settings(config, records, tmp_path / "run", pack="false", hardware={"xla": "true", "precision": "float32"},
                       loop={"iterations_per_loop": 2})
     pretraining.run(from_dict(values))
     assert_same_run(tmp_path / "run", single)
