@@ -15,7 +15,6 @@ another order and its digits exchanged. It has no words that the input lacks, ap
 """
 
 import dataclasses
-import glob
 import itertools
 import os
 import pathlib
@@ -183,16 +182,26 @@ def _used_by_children() -> float:
 
 
 def _session_bytes(session: int) -> int:
-    total = 0
-    for stat in glob.glob("/proc/[0-9]*/stat"):
+    """Bytes of a session's processes; 0 where one began or ended meanwhile: what they share would count twice."""
+    before, total = _processes(session), 0
+    for process in before:
         try:
-            fields = pathlib.Path(stat).read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session:
-                rollup = pathlib.Path(stat).with_name("smaps_rollup").read_text()
-                total += next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
+            rollup = (process / "smaps_rollup").read_text()
+            total += next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
         except (OSError, StopIteration):
-            continue  # the process has ended in the meantime
-    return total
+            return 0  # the process has ended
+    return total if _processes(session) == before else 0
+
+
+def _processes(session: int) -> set[pathlib.Path]:
+    found = set()
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
+                found.add(stat.parent)
+        except OSError:
+            continue
+    return found
 
 
 if __name__ == "__main__":
