@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NoReturn
 
-from foundation import cpu, flags, start
+from foundation import cpu, flags, imports, start
 from foundation.errors import BertError, Stopped
 from foundation.flags import AnySettings
 from foundation.settings import Settings
@@ -39,6 +39,7 @@ def run(main: Callable[[flags.CommandLine], None], kinds: Iterable[type[Settings
             line = flags.CommandLine(kinds)
             line.parse(argv)
             cpu.prepare()
+            imports.shorten()
             main(line)
         except Stopped as stopped:
             _fail(str(stopped), _EXIT_CODE_OF_SIGNALS + signal.SIGINT)
