@@ -32,11 +32,11 @@ class MaskedLmHead(keras.layers.Layer):
     """Scores of every word at some positions: the product with the word embeddings, plus a bias per word.
 
     Call:
-        sequence: float [batch, predictions, hidden], the final vectors at these positions.
+        sequence: float [..., hidden], the final vectors at these positions.
         word_embeddings: float [vocab, hidden], the encoder's table.
 
     Returns:
-        float32 [batch, predictions, vocab].
+        float32 [..., vocab].
     """
 
     def __init__(self, config: BertConfig, name: str = "predictions", dtype: str | None = None) -> None:
@@ -49,11 +49,10 @@ class MaskedLmHead(keras.layers.Layer):
         self.output_bias = self.add_weight(shape=(self.config.vocab_size,), initializer="zeros", name="output_bias")
 
     def call(self, sequence: tf.Tensor, word_embeddings: tf.Tensor) -> tf.Tensor:
-        batch, predictions = ops.shape(sequence)[:2]
         hidden = self.transform(ops.reshape(sequence, (-1, self.config.hidden_size)))
         table = ops.cast(word_embeddings, self.compute_dtype)
         logits = add_bias(matmul_transposed(hidden, table), self.output_bias)
-        return ops.reshape(ops.cast(logits, "float32"), (batch, predictions, self.config.vocab_size))
+        return ops.reshape(ops.cast(logits, "float32"), (*ops.shape(sequence)[:-1], self.config.vocab_size))
 
 
 class NextSentenceHead(keras.layers.Layer):
@@ -85,6 +84,11 @@ class PretrainingHeads(keras.layers.Layer):
 
     Args:
         next_sentence: False leaves the second head out.
+
+    Call:
+        encoded: of BertEncoder, at the masked positions.
+        word_embeddings: float [vocab, hidden].
+        slots: int [words], the only masked positions to predict, by their numbers in the batch; None means all.
     """
 
     def __init__(self, config: BertConfig, next_sentence: bool = True, name: str = "cls",
@@ -99,8 +103,12 @@ class PretrainingHeads(keras.layers.Layer):
         if self.seq_relationship is not None:
             self.seq_relationship.build()
 
-    def call(self, encoded: dict, word_embeddings: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs = {"masked_lm_logits": self.predictions(encoded["sequence_output"], word_embeddings)}
+    def call(self, encoded: dict, word_embeddings: tf.Tensor, slots: tf.Tensor | None = None) -> dict[str, tf.Tensor]:
+        outputs, sequence = {}, encoded["sequence_output"]
+        if slots is not None:
+            outputs["masked_lm_slots"] = slots
+            sequence = ops.take(ops.reshape(sequence, (-1, sequence.shape[-1])), slots, axis=0)
+        outputs["masked_lm_logits"] = self.predictions(sequence, word_embeddings)
         if self.seq_relationship is not None:
             outputs["next_sentence_logits"] = self.seq_relationship(encoded["pooled_output"])
         return outputs

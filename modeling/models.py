@@ -27,10 +27,13 @@ class PretrainingModel(keras.Model):
             int [batch, predictions], as the records hold them; with `part_starts` packed rows, whose masked positions
             are those in the row (`modeling.packed_rows`). Other keys are ignored.
         dropout_seed: int32 [2], one per step and replica; None means no dropout.
+        words_only: predict only the slots that hold a word, those with `masked_lm_weights`: a short row leaves most of
+            its slots empty. Their number depends on the data, so this does not work under XLA.
 
     Returns:
         dict: masked_lm_logits float32 [batch, predictions, vocab]; next_sentence_logits float32 [batch, 2], or
-        [batch * parts, 2].
+        [batch * parts, 2]. With `words_only` masked_lm_logits [words, vocab] and masked_lm_slots int [words], the
+        numbers of the slots with a word among all of them.
     """
 
     def __init__(self, config: BertConfig, next_sentence: bool = True, unpad: bool = False,
@@ -42,11 +45,15 @@ class PretrainingModel(keras.Model):
         self.cls = PretrainingHeads(config, next_sentence=next_sentence, dtype=dtype)
         self.built = True
 
-    def call(self, features: Features, dropout_seed: tf.Tensor | None = None) -> Outputs:
+    def call(self, features: Features, dropout_seed: tf.Tensor | None = None, words_only: bool = False
+             ) -> Outputs:
         encoded = self.bert(features["input_ids"], features["input_mask"], features["segment_ids"],
                             dropout_seed=dropout_seed, part_starts=features.get("part_starts"),
                             positions=features["masked_lm_positions"])
-        return self.cls(encoded, self.bert.embeddings.word_embeddings)
+        slots = None
+        if words_only:
+            slots = ops.cast(ops.nonzero(ops.reshape(features["masked_lm_weights"], (-1,)) > 0)[0], "int32")
+        return self.cls(encoded, self.bert.embeddings.word_embeddings, slots=slots)
 
 
 class FineTuningModel(keras.Model):

@@ -30,8 +30,10 @@ def pretraining_sums(outputs: Mapping[str, tf.Tensor], features: Mapping[str, tf
         their weights; with a next sentence head, next_sentence_loss and next_sentence_correct; examples, the
         sequences that count.
     """
-    losses, correct = cross_entropy_and_hits(outputs["masked_lm_logits"], features["masked_lm_ids"])
-    term_weights = ops.cast(features["masked_lm_weights"], "float32")
+    words, term_weights = features["masked_lm_ids"], ops.cast(features["masked_lm_weights"], "float32")
+    if "masked_lm_slots" in outputs:
+        words, term_weights = (ops.take(each, outputs["masked_lm_slots"]) for each in (words, term_weights))
+    losses, correct = cross_entropy_and_hits(outputs["masked_lm_logits"], words)
     sequences = real_sequences(features["input_mask"], features.get("part_starts"))
     sums = {
         "masked_lm_loss": ops.sum(term_weights * losses),

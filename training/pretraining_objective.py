@@ -34,7 +34,8 @@ class PretrainingObjective:
     def loss(self, batch: Batch, denominators: Mapping[str, tf.Tensor], dropout_seed: tf.Tensor | None
              ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """The release's total loss, as these rows' share of the whole batch's."""
-        sums = objective.pretraining_sums(self.model(batch, dropout_seed=dropout_seed), batch)
+        outputs = self.model(batch, dropout_seed=dropout_seed, words_only=self.model.bert.unpad)
+        sums = objective.pretraining_sums(outputs, batch)
         return objective.total_loss(sums, **denominators), sums
 
     def summarize(self, sums: Mapping[str, float]) -> dict[str, float]:

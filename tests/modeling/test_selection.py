@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from modeling import objective
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
+from modeling.models import PretrainingModel
 from modeling.unpadding import Selection, layout_of
 
 TINY = BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
@@ -85,3 +87,29 @@ def test_the_last_layer_computes_the_selected_positions_alone():
     rows = {op.name: op.outputs[0].shape[0] for op in graph.get_operations()
             if op.type == "MatMul" and "/intermediate" in op.name}
     assert sorted(rows.values()) == [4 * 2, 4 * 8]
+
+
+@pytest.mark.parametrize("used", [(2, 1), (0, 3), (0, 0)])
+def test_empty_prediction_slots_are_not_computed_and_change_nothing(used):
+    padded, unpadded = (PretrainingModel(TINY, unpad=unpad) for unpad in (False, True))
+    for number, variables in enumerate(zip(padded.trainable_weights, unpadded.trainable_weights)):
+        for variable in variables:
+            variable.assign(np.random.default_rng(number).normal(0.0, 0.3, variable.shape))
+    rng = np.random.default_rng(0)
+    features = {
+        "input_ids": tf.constant(rng.integers(1, 50, (2, 8))), "input_mask": tf.constant(MASK[:2]),
+        "segment_ids": tf.zeros((2, 8), tf.int32), "masked_lm_positions": tf.constant(rng.integers(1, 5, (2, 3))),
+        "masked_lm_ids": tf.constant(rng.integers(1, 50, (2, 3))), "next_sentence_labels": tf.constant([[0], [1]]),
+        "masked_lm_weights": tf.cast(np.arange(3) < np.array(used)[:, None], tf.float32)}
+    sums, gradients = [], []
+    for model in (padded, unpadded):
+        with tf.GradientTape() as tape:
+            outputs = model(features, words_only=model is unpadded)
+            sums.append(objective.pretraining_sums(outputs, features))
+            loss = objective.total_loss(sums[-1])
+        gradients.append([tf.convert_to_tensor(each) for each in tape.gradient(loss, model.trainable_weights)])
+    assert outputs["masked_lm_logits"].shape == (sum(used), 50)
+    for name, expected in sums[0].items():
+        np.testing.assert_allclose(sums[1][name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
+    for one, other in zip(*gradients):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
