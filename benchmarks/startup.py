@@ -60,7 +60,7 @@ def run(flags: Sequence[str], environment: Mapping[str, str]) -> tuple[Moment, M
 
     Args:
         flags: of the script.
-        environment: variables besides those of this process.
+        environment: variables added to those of this process.
 
     Raises:
         BertError: it failed, or said nothing of an update.
@@ -95,7 +95,7 @@ def main(settings: StartupSettings, environment: Mapping[str, str] = MappingProx
 
     Args:
         settings: StartupSettings.
-        environment: variables of the script, besides those of this process.
+        environment: variables of the script, added to those of this process.
     """
     runs = []
     for _ in range(settings.repeats):

@@ -1,4 +1,4 @@
-"""task.json of a run's folder: what predicting needs besides the weights, such as labels, columns and lengths.
+"""task.json of a run's folder: what prediction needs in addition to the weights, such as labels, columns and lengths.
 
 The folder may come from anyone, so only the settings that describe a trained model (`TaskSettings.described`) are
 taken from it, and only with values of the setting's type.

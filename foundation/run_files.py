@@ -3,7 +3,7 @@
     run.json                  the settings that decide the result; a command with others is refused
     bert_config.json          the model's sizes
     vocab.txt                 its vocabulary: a run's folder is a checkpoint to start from at any time
-    task.json                 what the task needs besides the weights, such as labels (fine-tuning)
+    task.json                 what the task needs in addition to the weights, such as labels (fine-tuning)
     model.ckpt-1000.*         weights, optimizer slots and global_step, by the release's variable names
     checkpoint                the newest of them, as TensorFlow writes it
     evaluations.json          the evaluations so far, and best_model/ the weights of the best (fine-tuning)

@@ -70,6 +70,7 @@ class SelfAttention(keras.layers.Layer):
         layout: which positions are tokens.
         seed: dropout's, or None.
         wanted: the positions to compute; None means every token.
+        own: float [wanted, hidden], the rows of hidden at these positions.
 
     Returns:
         float [tokens or wanted, hidden], the heads' results side by side.
@@ -90,11 +91,11 @@ class SelfAttention(keras.layers.Layer):
         self.value.build()
 
     def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout, seed: tf.Tensor | None = None,
-             wanted: Selection | None = None) -> tf.Tensor:
+             wanted: Selection | None = None, own: tf.Tensor | None = None) -> tf.Tensor:
         if wanted is None:
             query, key, value = self._heads(hidden, layout, self.query, self.key, self.value)
         else:
-            (query,) = self._heads(wanted.take(hidden), wanted.layout, self.query)
+            (query,) = self._heads(own, wanted.layout, self.query)
             key, value = self._heads(hidden, layout, self.key, self.value)
             bias, layout = wanted.take_bias(bias), wanted.layout
         scores = matmul_transposed(query * self.config.head_size**-0.5, key)
@@ -151,8 +152,9 @@ class Attention(keras.layers.Layer):
 
     def call(self, hidden: tf.Tensor, bias: tf.Tensor, layout: TokenLayout, seed: tf.Tensor | None = None,
              wanted: Selection | None = None) -> tf.Tensor:
-        attended = self.self_attention(hidden, bias, layout=layout, seed=seed, wanted=wanted)
-        return self.output_block(attended, wanted.take(hidden) if wanted else hidden, seed=seed)
+        own = wanted.take(hidden) if wanted else hidden
+        attended = self.self_attention(hidden, bias, layout=layout, seed=seed, wanted=wanted, own=own)
+        return self.output_block(attended, own, seed=seed)
 
 
 class Intermediate(keras.layers.Layer):

@@ -175,7 +175,7 @@ class Task(typing.Protocol):
         ...
 
     def describe(self, metrics: Mapping[str, float]) -> dict[str, Any]:
-        """JSON-able dict for final_model/task.json: what predicting needs besides the weights, such as the labels.
+        """JSON-able dict for final_model/task.json: what prediction needs beyond the weights, such as labels.
 
         Keys are `described` of the task's settings: a later command without these flags takes the values from here.
 

@@ -3,7 +3,7 @@
 The stream of records (`training.input_pipeline`) is cut into windows of WINDOW records. The rows of a window are a
 function of its records, its number and the seed, the same on every machine; the rows of all windows, one after another,
 are cut into batches of a fixed number of rows. Each record is in one row, so the number of records in the batches so
-far tells where in the stream a run is. A checkpoint holds it (`training.record_counter`), and a resumed run goes on
+far gives a run's place in the stream. A checkpoint holds it (`training.record_counter`), and a resumed run continues
 with the next row.
 """
 

@@ -174,7 +174,7 @@ def _counter(run: Run, first_step: int) -> RecordCounter | None:
     if not run.packing:
         return None
     prefix = dict(run.setup.directory.checkpoints()).get(first_step)
-    # Without one, its first start: --keep_optimizer goes on with the step of other records.
+    # Without one, its first start: --keep_optimizer continues the step count on other records.
     return RecordCounter.of_checkpoint(prefix) if prefix else RecordCounter()
 
 

@@ -1,4 +1,4 @@
-"""How far a run of packed batches is in its records, of which a batch holds now more and now fewer."""
+"""How far a run of packed batches is in its records, whose number varies from batch to batch."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ class RecordCounter:
 
     @classmethod
     def of_checkpoint(cls, prefix: str) -> "RecordCounter":
-        """Goes on from a checkpoint. Raises BertError where it is damaged or not of a packed run."""
+        """Resumes from a checkpoint. Raises BertError where it is damaged or not of a packed run."""
         return cls(int(google.read(prefix).get(cls.NAME)))
 
     def add(self, sums: Mapping[str, float]) -> None:

@@ -58,7 +58,7 @@ def import_all() -> None:
 
 
 def jobs(material: str, folder: str) -> list[Job]:
-    """The jobs, in one process each; a search runs a script that stands in for fine-tuning.
+    """The jobs, in one process each; a search runs a stub of a fine-tuning script.
 
     Args:
         material: from `write_material`.
@@ -118,8 +118,8 @@ def _without_speed(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def outcome_of_search(folder: str) -> Outcome:
-    """All files of a search by their bytes, without seconds. Output logs and the journal of the script that stands in
-    tell of every start, so they only have to exist.
+    """All files of a search by their bytes, without seconds. Output logs and the stub's journal record every start, so
+    they only have to exist.
     """
     outcome: Outcome = {}
     for path, content in kills.contents(folder).items():

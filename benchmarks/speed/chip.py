@@ -38,7 +38,7 @@ def default_precision(isa: str) -> str:
 
 
 def environment(isa: str, onednn: str) -> dict[str, str]:
-    """Environment variables of every engine, besides those of this process.
+    """Environment variables of every engine, added to those of this process.
 
     Args:
         isa: one of ISAS; "avx2" emulates a chip without AVX-512.

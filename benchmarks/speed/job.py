@@ -60,7 +60,7 @@ class Job:
 
 @dataclasses.dataclass
 class Cost:
-    """Seconds, CPU-seconds, those of the kernel among them, and page faults; of a unit where nothing else is said."""
+    """Seconds, CPU-seconds, how many of these the kernel took, and page faults; per unit unless stated otherwise."""
 
     wall: float = 0.0
     cpu: float = 0.0

@@ -110,7 +110,7 @@ def measure(engines: Sequence[Engine], environment: Mapping[str, str], rounds: i
 
     Args:
         engines: all variants of all engines.
-        environment: variables of each process, besides those of this one.
+        environment: variables of each process, added to those of this one.
         rounds: after the trial.
         seconds: of a turn.
     """
