@@ -158,6 +158,6 @@ class PretrainingSettings(Settings):
     hardware: HardwareSettings = nested(HardwareSettings)
     pack: str = setting(
         "auto", choices=PACK, group=HARDWARE,
-        help="Put several records into one row, so that hardly any padding is computed. auto: with XLA, which wants "
+        help="Put several records into one row, so that hardly any padding is computed. auto: with XLA, which needs "
              "rows of one length; without it padding is left out anyway.")
     loop: LoopSettings = nested(LoopSettings)
